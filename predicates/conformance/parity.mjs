@@ -14,7 +14,8 @@ import { parseText, stringify } from './json.mjs';
 
 const SHOWN = 20;
 const WIDTH = 1200;
-const IN_FLIGHT = 1000; // answers owed by the command before more is asked of it
+let inFlight = 1000; // answers owed by the command before more is asked of it
+const PATIENCE = 2000; // milliseconds without an answer until all is asked at once
 const REMEMBERED = 16; // earlier cases an invariant may name
 
 const argv = process.argv.slice(2);
@@ -30,6 +31,20 @@ if (given === null || seed === null || count === null || command.length === 0) {
 console.log(`seed ${seed}`);
 
 const cut = (text) => (text.length > WIDTH ? `${text.slice(0, WIDTH)}… (${text.length} characters)` : text);
+
+/** A case line with its declaration out of its quotes, blanks and escapes. */
+function readable(text) {
+  const line = parseText(text).root;
+  const out = new Map();
+  for (const [key, v] of line.members) {
+    let shown = v;
+    if (key === 'predicate_text' || key === 'trigger_text') shown = parseText(v.value).root;
+    // A tree holds one of two equal keys, so such a text stays as it is.
+    if (shown !== v && parseText(v.value).repeated !== null) shown = v;
+    out.set(key, shown);
+  }
+  return stringify(out);
+}
 
 /** Checks the invariants of cases as answers come in, one side. */
 class Invariants {
@@ -77,13 +92,13 @@ let resume = null;
 function report(text, lines) {
   differ += 1;
   if (differ > SHOWN) return;
-  console.log(`\ncase   ${cut(text)}`);
+  console.log(`\ncase   ${cut(text === 'none' ? text : readable(text))}`);
   for (const l of lines) console.log(cut(l));
 }
 
 function settle(reply) {
   const { text, mine } = owed.shift() ?? {};
-  if (resume !== null && owed.length < IN_FLIGHT / 2) resume();
+  if (resume !== null && owed.length < inFlight / 2) resume();
   if (text === undefined) return report('none', [`there  a line that answers nothing: ${reply}`]);
   const line = parseText(text).root;
   const here = parseText(mine).root;
@@ -117,11 +132,18 @@ for (const text of generate(seed, count)) {
   if (ended) break;
   owed.push({ text, mine: answer(text) });
   const room = child.stdin.write(`${text}\n`);
-  if (!room || owed.length >= IN_FLIGHT) {
-    // Wait for the pipe or for answers; an ended command must not leave us waiting.
+  if (!room || owed.length >= inFlight) {
+    // Wait for the pipe or for answers, but never for good: a command may end,
+    // or read everything before it answers.
+    let timer;
     await new Promise((done) => {
       resume = done;
+      timer = setTimeout(() => {
+        inFlight = Infinity;
+        done();
+      }, PATIENCE);
     });
+    clearTimeout(timer);
     resume = null;
   }
 }

@@ -55,7 +55,25 @@ const LEAVES = {
 const node = (op, operand) => new Obj([[op, operand]]);
 const not = (p) => node('not', p);
 
+const SUITS = {
+  string: ['equals', 'in', 'prefix', 'suffix', 'contains', 'matches', 'before', 'after', 'type'],
+  number: ['equals', 'in', 'compare', 'compare', 'type'],
+};
+
+/** A leaf about a scalar that the document holds, of an operator that suits it. */
+function suited(r, doc) {
+  const held = paths(doc).filter(([, v]) => v instanceof Raw || typeof v === 'string');
+  if (held.length === 0) return null;
+  const [tokens, v] = r.pick(held);
+  const op = r.pick(SUITS[typeof v === 'string' ? 'string' : 'number']);
+  const at = formatPointer(tokens);
+  const built = LEAVES[op](r, obj({ a: v, b: r.pick(held)[1] }));
+  return node(op, new Obj(built.pairs.map(([k, inner]) => [k, k === 'pointer' ? at : inner])));
+}
+
 export function leaf(r, doc) {
+  const fitting = r.oneIn(3) ? null : suited(r, doc);
+  if (fitting !== null) return fitting;
   const op = r.pick(Object.keys(LEAVES));
   return node(op, LEAVES[op](r, doc));
 }
@@ -143,7 +161,7 @@ function chain(r, doc, depth) {
 function bound(r, doc) {
   const past = r.below(2);
   const p = pointer(r, doc);
-  switch (r.below(9)) {
+  switch (r.below(12)) {
     case 0:
       return [chain(r, doc, 8 + past), doc];
     case 1: {
@@ -208,11 +226,38 @@ function paired(r, doc, p, body) {
   }
 }
 
+const MIXED = [raw(1), raw('1.0'), raw(0), raw(-1), raw('0.5'), 'x', 'a', null, true, obj({}), [], obj({ k: raw(1) }), obj({ k: 'x' }), [raw(1)], [raw(1), raw(-1)]];
+
+/** A quantifier over a short list in which true, false and unknown meet. */
+function listCase(r) {
+  const at = r.oneIn(3) ? '/k' : '';
+  const inner = r.pick([
+    node('compare', obj({ pointer: at, op: r.pick(['gt', 'gte', 'lt']), value: raw(0) })),
+    node('equals', obj({ pointer: at, value: r.pick([raw(1), 'x', null]) })),
+    node('prefix', obj({ pointer: at, value: r.pick(['', 'a']) })),
+    node('exists', obj({ pointer: '/k' })),
+    node('item', obj({ pointer: '', [r.pick(['some', 'every', 'none', 'one'])]: node('compare', obj({ pointer: '', op: 'gt', value: raw(0) })) })),
+  ]);
+  const few = r.shuffle(MIXED).slice(0, 3);
+  const list = Array.from({ length: r.below(5) }, () => r.pick(few));
+  const quantified = node('item', obj({ pointer: '/l', [r.pick(['some', 'every', 'none', 'one', 'one'])]: inner }));
+  return { kind: 'predicate', predicate: r.oneIn(4) ? not(quantified) : quantified, document: render(obj({ l: list })) };
+}
+
+/** One character against one class. */
+function classCase(r) {
+  const chars = [...'\t\n\u000b\f\r !-09AZ_az{\u007f\u0085\u00a0\u00e9\u0661\u2028\ufeff\u{1f600}'];
+  const one = r.pick(['.', '\\d', '\\D', '\\w', '\\W', '\\s', '\\S', '[^a]', '[\\s\\d]', '[^\\s]', '[^\\W]', '[!-z]', '[\u00e0-\u00ff]', '[^\\D\\d]', '[^-!]', '[a\\-z]']);
+  return { kind: 'predicate', predicate: node('matches', obj({ pointer: '', pattern: `^${one}$` })), document: render(r.pick(chars), r, r.oneIn(2)) };
+}
+
 /** One or two cases about predicates. */
 export function predicateCases(r) {
   const doc = document(r);
   const body = r.oneIn(4) ? respell(doc, r) : render(doc);
   const n = r.below(40);
+  if (n < 2) return [listCase(r)];
+  if (n < 3) return [classCase(r)];
   if (n < 18) return [{ kind: 'predicate', predicate: predicate(r, doc, 4), document: body }];
   if (n < 28) return paired(r, doc, predicate(r, doc, 4), body);
   if (n < 33) {
@@ -227,7 +272,7 @@ export function predicateCases(r) {
   }
   if (n < 38) {
     const text = subject(r);
-    if (r.oneIn(3)) {
+    if (r.oneIn(2)) {
       const dated = obj({ a: anyInstant(r) });
       return [{ kind: 'predicate', predicate: node(r.pick(['before', 'after']), obj({ pointer: '/a', value: instant(r) })), document: render(dated, r, true) }];
     }
@@ -238,7 +283,6 @@ export function predicateCases(r) {
     const ops = ['lt', 'lte', 'gt', 'gte'].map((op) => node('compare', obj({ pointer: r.pick(['/a', '/b']), op, value: goodNumber(r) })));
     return [{ kind: 'predicate', predicate: r.pick([...ops, node('same', obj({ left: '/a', right: '/b' }))]), document: render(numbers, r, true) }];
   }
-  if (!r.oneIn(2)) return [{ kind: 'predicate', predicate: predicate(r, doc, 4), document: body }];
   const [p, d] = bound(r, doc);
   return [{ kind: 'predicate', predicate: p, document: render(d) }];
 }

@@ -19,30 +19,35 @@ const set = (o, key, v) => {
 };
 const get = (o, key) => o.pairs.find(([k]) => k === key)?.[1];
 
-function delivery(r) {
-  const owner = r.pick(OWNERS);
-  const matching = () => `https://github.com/${owner}${r.pick(['', '/', '/issues/7', '?a=1', 'x', '/hello', '#c', ''])}`;
-  const items = () => Array.from({ length: r.below(4) }, () => (r.oneIn(3) ? scalar(r) : r.pick(['a', 'b', raw(1), raw('1.0')])));
+/** A delivery; a calm one has what the fields want, so that the later steps are reached. */
+function delivery(r, calm) {
+  const odd = (n) => r.oneIn(calm ? n * 12 : n);
+  const owner = calm && r.oneIn(2) ? 'octo/hello' : r.pick(OWNERS);
+  const matching = () => `https://github.com/${owner}${r.pick(['', '/', '/issues/7', '?a=1', 'x', '-evil/1', '/hello', '#c', ''])}`;
+  const listed = () => (odd(3) ? scalar(r) : r.pick(['a', 'b', raw(1), raw('1.0')]));
   const members = [
-    ['k', r.oneIn(6) ? scalar(r) : raw(r.pick(['1', '1.0', '1e0']))],
+    ['k', odd(6) ? scalar(r) : raw(r.pick(['1', '1.0', '1e0']))],
     ['v', raw(r.pick([1, 2, 3]))],
-    ['o', r.oneIn(6) ? scalar(r) : owner],
-    ['s', r.oneIn(3) ? scalar(r) : string(r)],
-    ['n', r.oneIn(4) ? scalar(r) : number(r)],
-    ['b', r.oneIn(5) ? scalar(r) : r.oneIn(2)],
-    ['u', r.oneIn(8) ? scalar(r) : r.oneIn(2) ? matching() : url(r)],
-    ['l', r.oneIn(6) ? value(r, 1) : items()],
-    ['m', Array.from({ length: r.below(4) }, () => (r.oneIn(6) ? value(r, 1) : obj({ name: r.oneIn(6) ? scalar(r) : r.pick(['a', 'b', 'c']) })))],
-    ['d', obj({ x: value(r, 1) })],
+    ['o', odd(6) ? scalar(r) : owner],
+    ['s', odd(3) ? scalar(r) : r.oneIn(2) ? r.pick(['a', 'b']) : string(r)],
+    ['n', odd(4) ? scalar(r) : odd(2) ? number(r) : goodNumber(r)],
+    ['b', odd(5) ? scalar(r) : r.oneIn(2)],
+    ['u', odd(8) ? scalar(r) : r.below(3) > 0 ? matching() : url(r)],
+    ['l', odd(6) ? value(r, 1) : Array.from({ length: r.below(4) }, listed)],
+    ['m', Array.from({ length: r.below(4) }, () => (odd(6) ? value(r, 1) : obj({ name: odd(6) ? scalar(r) : r.pick(['a', 'b', 'c']) })))],
+    ['d', obj({ x: odd(2) ? value(r, 1) : scalar(r) })],
   ];
-  return new Obj(r.shuffle(members).filter(() => !r.oneIn(14)));
+  return new Obj(r.shuffle(members).filter(() => !odd(14)));
 }
 
+const ODD_FIELDS = [['/d/x', null], ['/d/x/y', null], ['/l/0', null], ['/l/-', null], ['/l/*', 'integer'], ['/l/*', 'string'], ['/gone/*', null], ['/*', null], ['/*/name', null], ['/n', 'string'], ['/b', 'integer']];
+
 /** An entry for a pointer that suits its type more often than not. */
-function field(r, types) {
+function field(r, types, calm) {
   const [pointer, type] = r.pick([
     ['/s', 'string'], ['/o', 'string'], ['/n', 'integer'], ['/n', 'number'], ['/b', 'boolean'], ['/s', null], ['/n', null], ['/k', 'integer'],
-    ['/l/*', null], ['/l/*', 'string'], ['/l/*', 'integer'], ['/m/*/name', 'string'], ['/m/*/name', null], ['/d/x', null], ['/d/x/y', null], ['/l/0', null], ['/l/-', null], ['/gone/*', null], ['/*', null], ['/*/name', null],
+    ['/l/*', null], ['/m/*/name', 'string'], ['/m/*/name', null], ['/o', null],
+    ...(calm && !r.oneIn(8) ? [] : ODD_FIELDS),
   ]);
   const told = type !== null && r.oneIn(3);
   if (told) types.push(type);
@@ -68,21 +73,28 @@ function chosenFor(r, type) {
   return r.oneIn(2) ? one() : Array.from({ length: 1 + r.below(3) }, one);
 }
 
-const matchOf = (r, doc) => {
+const matchOf = (r, calm) => {
   const keys = new Map([['/k', r.oneIn(3) ? [raw(1), 'x'] : raw(1)]]);
-  if (r.oneIn(4)) keys.set('/v', raw(r.pick([1, 2])));
-  if (r.oneIn(6)) keys.set(r.pick(['/b', '/o', '/gone', '/d', '/d/x/y', '/l/0', '']), scalar(r, goodNumber));
+  if (r.oneIn(calm ? 40 : 4)) keys.set('/v', raw(r.pick([1, 2])));
+  if (r.oneIn(calm ? 60 : 6)) keys.set(r.pick(['/b', '/o', '/gone', '/d', '/d/x/y', '/l/0', '']), scalar(r, goodNumber));
   return new Obj(r.shuffle([...keys]));
 };
 
+/** A predicate of two pointers: which of them is the deciding one is seen in `at`. */
+function bothEnds(r) {
+  const end = () => r.pick(['/k', '/s', '/gone', '/k/x', '/o', '/gone/x', '/v']);
+  const p = r.oneIn(2) ? obj({ same: obj({ left: end(), right: end() }) }) : obj({ transition: obj({ from: end(), to: end() }) });
+  return r.oneIn(3) ? obj({ not: p }) : p;
+}
+
 /** `{trigger, binding, event, filters}` that compiles, over the delivery. */
-function declaration(r, doc) {
+function declaration(r, doc, calm) {
   const names = r.shuffle(['f', 'g', 'n1', '\u00fc', 'a/b', '\u{1f600}', '\ufb33']).slice(0, 1 + r.below(3));
   const fields = [];
   const types = [];
   for (const name of names) {
     const told = [];
-    const entry = field(r, told);
+    const entry = field(r, told, calm);
     fields.push([name, entry]);
     if (told[0] !== null) types.push([name, told[0]]);
   }
@@ -91,7 +103,7 @@ function declaration(r, doc) {
     trigger: 'issue',
     verificationProfile: 'github-v1',
     nativeEvents: r.oneIn(3) ? ['issues', 'push'] : ['issues'],
-    match: matchOf(r, doc),
+    match: matchOf(r, calm),
   });
   const withUrl = r.oneIn(3);
   if (withUrl) {
@@ -105,14 +117,15 @@ function declaration(r, doc) {
   }
   trigger = set(trigger, 'normalize', new Obj(r.shuffle(fields)));
   if (types.length > 0) trigger = set(trigger, 'types', new Obj(types));
-  if (r.oneIn(4)) trigger = set(trigger, 'when', r.oneIn(2) ? obj({ exists: obj({ pointer: r.pick(['/k', '/s', '/gone', '/l/1']) }) }) : predicate(r, doc, 3));
+  if (r.oneIn(12)) trigger = set(trigger, 'when', bothEnds(r));
+  else if (r.oneIn(4)) trigger = set(trigger, 'when', r.oneIn(calm ? 1 : 2) ? obj({ exists: obj({ pointer: calm ? '/k' : r.pick(['/k', '/s', '/gone', '/l/1']) }) }) : predicate(r, doc, 3));
   if (r.oneIn(3)) {
     const plain = fields.filter(([name]) => !['owner', 'url', 'name', 'n', 'flag'].includes(name) && !types.some(([t]) => t === name));
-    const variants = Array.from({ length: 1 + r.below(3) }, (_, i) =>
+    const variants = Array.from({ length: calm ? 3 : 1 + r.below(3) }, (_, i) =>
       obj({
         name: ['one', 'two', 'three'][i],
-        match: r.oneIn(4) ? undefined : obj({ '/v': raw(r.oneIn(4) ? r.pick([1, 2, 3]) : i + 1) }),
-        when: r.oneIn(5) ? leaf(r, doc) : undefined,
+        match: r.oneIn(calm ? 12 : 4) ? undefined : obj({ '/v': raw(r.oneIn(calm ? 12 : 4) ? r.pick([1, 2, 3]) : i + 1) }),
+        when: r.oneIn(calm ? 20 : 5) ? leaf(r, doc) : undefined,
         normalize: r.oneIn(2) && plain.length > 0 ? new Obj([[r.pick(plain)[0], r.oneIn(2) ? '/v' : obj({ pointer: r.pick(['/s', '/k', '/gone']), required: r.oneIn(2) })]]) : undefined,
       }),
     );
@@ -151,6 +164,10 @@ const BAD_URL_FIELDS = [
 ];
 const BAD_ORIGINS = ['https://github.com/', 'https://github.com/x', 'https://u@github.com', 'https://github.com?x', 'https://github.com#x', 'github.com', 'https://GitHub.com', '*', 'http://github.com', 'https://github.com:443', 'https://github.com:0', '', null, raw(1), 'https://[::1]', 'https://*.github.com', 'https://github.com.'];
 
+/** The trigger with another projection and nothing that refers to the old one: one fault stays one. */
+const simple = (trigger, normalize) =>
+  set(['types', 'variants', 'resources', 'resourceOrigins'].reduce((t, key) => set(t, key, undefined), trigger), 'normalize', normalize);
+
 /** The declaration with one fault. */
 function spoil(r, d) {
   const { trigger } = d;
@@ -176,20 +193,24 @@ function spoil(r, d) {
       return put('when', r.pick([obj({}), null, [], obj({ xor: [] }), obj({ not: obj({ in: obj({ pointer: '/a', values: [] }) }) }), obj({ all: [obj({ exists: obj({ pointer: '/a' }) }), obj({ any: [] })] })]));
     case 7:
     case 8:
-      return put('normalize', set(fields, r.pick(['z', 'a/b~', '\u{1f600}']), r.pick(BAD_FIELDS)));
+      return put('normalize', set(fields, r.pick(['z', 'z/b~', 'z\u{1f600}']), r.pick(BAD_FIELDS)));
     case 9: {
       const [pointer, prefix] = r.pick(BAD_URL_FIELDS);
-      let next = set(set(trigger, 'types', undefined), 'variants', undefined);
-      next = set(set(next, 'resources', undefined), 'resourceOrigins', ['https://github.com']);
-      next = set(next, 'normalize', obj({ owner: '/o', list: '/l/*', other: obj({ pointer: '/u', type: 'url' }), url: obj({ pointer, type: 'url', prefix }) }));
-      return { ...d, trigger: next };
+      const normalize = obj({ owner: '/o', list: '/l/*', other: obj({ pointer: '/u', type: 'url' }), url: obj({ pointer, type: 'url', prefix }) });
+      return { ...d, trigger: set(simple(trigger, normalize), 'resourceOrigins', ['https://github.com']) };
     }
     case 10:
-      return { ...d, trigger: set(set(trigger, 'resourceOrigins', undefined), 'normalize', set(new Obj(fields.pairs.filter(([k]) => k !== 'url')), 'u', obj({ pointer: '/u', type: 'url' }))) };
-    case 11:
-      return put('resourceOrigins', r.oneIn(4) ? r.pick([[], null, 'https://github.com', obj({})]) : [ORIGINS[0], ORIGINS[1], r.pick(BAD_ORIGINS)]);
-    case 12:
-      return put('types', r.pick([obj({ ghost: 'string' }), null, [], new Obj([[fields.pairs[0][0], r.pick(['float', null, 'object', 'list'])]]), new Obj([[fields.pairs[0][0], 'string'], [fields.pairs[0][0], 'string']])]));
+      return { ...d, trigger: simple(trigger, obj({ a: '/s', u: obj({ pointer: '/u', type: 'url' }) })) };
+    case 11: {
+      const origins = r.oneIn(4) ? r.pick([[], null, 'https://github.com', obj({})]) : [ORIGINS[0], ORIGINS[1], r.pick(BAD_ORIGINS)];
+      return { ...d, trigger: set(simple(trigger, obj({ a: '/s' })), 'resourceOrigins', origins) };
+    }
+    case 12: {
+      const bad = r.pick([
+        obj({ ghost: 'string' }), null, [], obj({ a: 'float' }), obj({ a: null }), obj({ a: 'object' }), obj({ a: ['string'] }), new Obj([['a', 'string'], ['a', 'string']]), obj({ a: 'integer', b: 'string' }), obj({ b: 'string', a: 'list' }),
+      ]);
+      return { ...d, trigger: set(simple(trigger, obj({ a: '/s', b: obj({ pointer: '/n', type: 'integer' }) })), 'types', bad) };
+    }
     case 13:
       return put('resources', r.pick([obj({ ghost: 'c' }), null, [], new Obj([[fields.pairs[0][0], raw(1)]]), new Obj([[fields.pairs[0][0], 'c'], [fields.pairs[0][0], 'c']])]));
     case 14:
@@ -215,7 +236,7 @@ function spoil(r, d) {
 
 function bound(r) {
   const past = r.below(2);
-  const simple = (entry, v, extra = {}) => ({
+  const plain = (entry, v, extra = {}) => ({
     trigger: obj({ connector: 'github', trigger: 'issue', verificationProfile: 'github-v1', nativeEvents: ['issues'], match: obj({ '/k': raw(1) }), normalize: obj({ f: entry }), ...extra }),
     binding: obj({ resources: obj({}) }),
     event: 'issues',
@@ -224,22 +245,22 @@ function bound(r) {
   const typed = (members) => obj({ pointer: '/v', ...members });
   switch (r.below(8)) {
     case 0:
-      return simple(typed({ type: 'string', required: r.oneIn(2) }), 'a'.repeat(4096 + past));
+      return plain(typed({ type: 'string', required: r.oneIn(2) }), 'a'.repeat(4096 + past));
     case 1:
-      return simple(typed({ type: 'string' }), '\u{1f600}'.repeat(4096 + past));
+      return plain(typed({ type: 'string' }), '\u{1f600}'.repeat(4096 + past));
     case 2:
-      return simple(obj({ pointer: '/v/*', required: r.oneIn(2) }), Array.from({ length: 100 + past }, () => raw(r.below(3))));
+      return plain(obj({ pointer: '/v/*', required: r.oneIn(2) }), Array.from({ length: 100 + past }, () => raw(r.below(3))));
     case 3:
-      return simple(typed({ type: r.pick(['integer', 'number']), as: 'decimal-string' }), raw(`${r.pick(['1', '2', '12'])}e${4094 + past}`));
+      return plain(typed({ type: r.pick(['integer', 'number']), as: 'decimal-string' }), raw(`${r.pick(['1', '2', '12'])}e${4094 + past}`));
     case 4:
-      return simple(typed({ type: 'number', as: 'decimal-string' }), raw(`${r.pick(['', '-'])}${r.pick(['1', '1.5', '25'])}e-${4093 + past}`));
+      return plain(typed({ type: 'number', as: 'decimal-string' }), raw(`${r.pick(['', '-'])}${r.pick(['1', '1.5', '25'])}e-${4093 + past}`));
     case 5:
-      return simple(typed({ type: r.pick(['integer', 'number', undefined]) }), raw(`${r.pick(['', '-'])}900719925474099${1 + past}${r.pick(['', '.0', 'e0'])}`));
+      return plain(typed({ type: r.pick(['integer', 'number', undefined]) }), raw(`${r.pick(['', '-'])}900719925474099${1 + past}${r.pick(['', '.0', 'e0'])}`));
     case 6:
-      return { ...simple('/v', raw(1), { filters: obj({ x: obj({ pointer: '/v', type: 'integer' }) }) }), filters: obj({ x: Array.from({ length: 100 + past }, (_, i) => raw(i)) }) };
+      return { ...plain('/v', raw(1), { filters: obj({ x: obj({ pointer: '/v', type: 'integer' }) }) }), filters: obj({ x: Array.from({ length: 100 + past }, (_, i) => raw(i)) }) };
     default: {
       const many = new Obj(Array.from({ length: 32 + past }, (_, i) => [i === 0 ? '/k' : `/m${i}`, raw(1)]));
-      const d = simple('/k', raw(1));
+      const d = plain('/k', raw(1));
       return { ...d, trigger: set(d.trigger, 'match', many), doc: new Obj([['k', raw(1)], ...Array.from({ length: 32 }, (_, i) => [`m${i + 1}`, raw(1)])]) };
     }
   }
@@ -247,8 +268,9 @@ function bound(r) {
 
 /** One or two cases about triggers. */
 export function triggerCases(r) {
-  const doc = delivery(r);
-  const base = r.oneIn(50) ? bound(r) : declaration(r, doc);
+  const calm = r.below(3) > 0;
+  const doc = delivery(r, calm);
+  const base = r.oneIn(50) ? bound(r) : declaration(r, doc, calm);
   const d = base.doc === undefined && r.oneIn(5) ? spoil(r, base) : base;
   const body = render(d.doc ?? doc, r, r.oneIn(4));
   const one = { kind: 'trigger', trigger: d.trigger, binding: d.binding, filters_chosen: d.filters, event: d.event, document: body };
