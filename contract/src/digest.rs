@@ -151,7 +151,7 @@ mod tests {
         for bad in [
             good.to_uppercase(),
             good.replace("sha256:", ""),
-            good[..70].to_owned(),
+            good.chars().take(70).collect(),
             format!("{good}0"),
         ] {
             assert!(bad.parse::<Digest>().is_err(), "{bad}");

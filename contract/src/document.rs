@@ -271,7 +271,7 @@ impl Document {
         let small = frame.children as usize <= SMALL;
         let mut start = 0;
         let mut repeat = None;
-        if !(small && !frame.object) {
+        if !small || frame.object {
             let run = self.index.len();
             start = run as u32;
             let mut at = frame.node + 1;
