@@ -13,6 +13,8 @@ pub struct Timestamp(jiff::Timestamp);
 pub struct NotAnInstant(String);
 
 impl Timestamp {
+    /// 1970-01-01T00:00:00Z
+    pub const EPOCH: Self = Self(jiff::Timestamp::UNIX_EPOCH);
     /// Whole seconds since the Unix epoch
     pub fn from_unix(seconds: i64) -> Result<Self, NotAnInstant> {
         jiff::Timestamp::from_second(seconds)

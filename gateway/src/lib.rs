@@ -1,1 +1,7 @@
-//! Placeholder while the crate is being built.
+//! The gateway: receives deliveries, verifies them, guards against replays, decides, projects, commits
+//! and dispatches.
+//!
+//! The data path reads as one page in [`pipeline`]. Never here: the compiler (only frozen documents are
+//! loaded, and their digests are checked), the environment (the command line hands secrets in).
+
+pub mod clock;
