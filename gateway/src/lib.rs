@@ -5,3 +5,4 @@
 //! loaded, and their digests are checked), the environment (the command line hands secrets in).
 
 pub mod clock;
+pub mod config;
