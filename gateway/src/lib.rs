@@ -6,3 +6,5 @@
 
 pub mod clock;
 pub mod config;
+pub mod receive;
+pub mod server;
