@@ -1,0 +1,105 @@
+//! Why a delivery is not authentic: for the operator alone. The sender sees one text whatever the cause.
+//! Nothing here holds a secret, a computed signature or a piece of the body.
+
+use postern_contract::fault::{Fault, Party};
+
+/// The step of verification that failed
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Step {
+    /// Deliveries are posted
+    #[error("the method is not POST")]
+    Method,
+    /// No header carries a signature or token
+    #[error("no signature header")]
+    SignatureMissing,
+    /// The header stands several times
+    #[error("the signature header stands several times")]
+    SignatureRepeated,
+    /// The header's text has no candidate of the profile's form
+    #[error("the signature header has no signature of the profile's form")]
+    SignatureMalformed,
+    /// A candidate is not a signature's spelling or length
+    #[error("the signature does not decode to the right length")]
+    SignatureUndecodable,
+    /// No candidate is right under any live key
+    #[error("no signature is right under any live key")]
+    SignatureMismatch,
+    /// The signed id is missing or stands several times
+    #[error("the signed id is missing or stands several times")]
+    IdMissing,
+    /// The timestamp is missing or stands several times
+    #[error("the timestamp is missing or stands several times")]
+    TimestampMissing,
+    /// The timestamp is not plain digits of the profile's unit
+    #[error("the timestamp is not plain digits")]
+    TimestampMalformed,
+    /// Older than the tolerance
+    #[error("the timestamp is older than the tolerance")]
+    TimestampOld,
+    /// Ahead of the clock by more than the tolerance
+    #[error("the timestamp is ahead of the clock by more than the tolerance")]
+    TimestampAhead,
+    /// Every key has passed its end, or there is none
+    #[error("the source has no live key")]
+    NoLiveKey,
+}
+
+/// A refusal
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{step}")]
+pub struct Refusal {
+    /// The step that failed
+    pub step: Step,
+    /// Numbers that help the operator, such as how far a timestamp is off
+    pub detail: Option<String>,
+}
+
+impl From<Step> for Refusal {
+    fn from(step: Step) -> Self {
+        Self { step, detail: None }
+    }
+}
+
+impl Step {
+    /// Stable kebab-case code
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Method => "method",
+            Self::SignatureMissing => "signature-missing",
+            Self::SignatureRepeated => "signature-repeated",
+            Self::SignatureMalformed => "signature-malformed",
+            Self::SignatureUndecodable => "signature-undecodable",
+            Self::SignatureMismatch => "signature-mismatch",
+            Self::IdMissing => "id-missing",
+            Self::TimestampMissing => "timestamp-missing",
+            Self::TimestampMalformed => "timestamp-malformed",
+            Self::TimestampOld => "timestamp-old",
+            Self::TimestampAhead => "timestamp-ahead",
+            Self::NoLiveKey => "no-live-key",
+        }
+    }
+}
+
+impl Fault for Refusal {
+    fn code(&self) -> &'static str {
+        self.step.code()
+    }
+    fn fault(&self) -> Party {
+        match self.step {
+            Step::NoLiveKey => Party::Operator,
+            _ => Party::Sender,
+        }
+    }
+    fn hint(&self) -> Option<String> {
+        match self.step {
+            Step::SignatureMismatch => Some(
+                "check that the source's secret is the provider's, and that nothing before postern changes the body"
+                    .to_owned(),
+            ),
+            Step::TimestampOld | Step::TimestampAhead => {
+                Some("check this machine's clock".to_owned())
+            }
+            _ => None,
+        }
+    }
+}

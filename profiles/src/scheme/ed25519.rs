@@ -1,0 +1,31 @@
+//! Ed25519 (RFC 8032), verified strictly: small-order keys and malleable signatures are refused.
+
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use postern_contract::Secret;
+use subtle::Choice;
+
+pub(crate) fn key(bytes: &Secret) -> Option<VerifyingKey> {
+    VerifyingKey::from_bytes(bytes.expose().try_into().ok()?)
+        .ok()
+        .filter(|key| !key.is_weak())
+}
+
+pub(crate) fn any<'c>(
+    key: &VerifyingKey,
+    content: &[&[u8]],
+    candidates: impl Iterator<Item = &'c [u8]>,
+) -> Choice {
+    let message = content.concat();
+    candidates.fold(Choice::from(0), |held, candidate| {
+        let right = Signature::from_slice(candidate)
+            .and_then(|signature| key.verify_strict(&message, &signature))
+            .is_ok();
+        held | Choice::from(u8::from(right))
+    })
+}
+
+/// Signs with a seed of 32 bytes
+pub(crate) fn sign(seed: &Secret, content: &[&[u8]]) -> Option<Vec<u8>> {
+    let key = SigningKey::from_bytes(seed.expose().try_into().ok()?);
+    Some(key.sign(&content.concat()).to_bytes().to_vec())
+}

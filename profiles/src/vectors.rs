@@ -1,0 +1,166 @@
+//! Vector lines: one recorded request, its keys and the time, and what a verifier must say. Shared by
+//! `postern profile check` and by tests.
+
+use base64::Engine as _;
+use bytes::Bytes;
+use postern_contract::{CapturedRequest, Secret, Timestamp};
+use serde::Deserialize;
+
+use crate::catalogue::Catalogue;
+use crate::key::{Key, KeyMaterial};
+use crate::profile::Reply;
+use crate::request::RequestParts;
+use crate::verifier::{Outcome, Tolerance};
+
+/// What a line showed
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The verifier says what the line expects
+    Pass,
+    /// It does not
+    Fail {
+        /// The line
+        id: String,
+        /// What it said
+        why: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Line {
+    id: String,
+    scheme: String,
+    request: CapturedRequest,
+    secret: Option<String>,
+    secrets: Option<Vec<String>>,
+    public_key: Option<PublicKey>,
+    now: i64,
+    expect: Expect,
+    expect_response: Option<Response>,
+}
+
+#[derive(Deserialize)]
+struct PublicKey {
+    format: String,
+    value: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Expect {
+    Accept,
+    Reject,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    status: u16,
+    body: Option<String>,
+    body_contains: Option<String>,
+    body_json: Option<serde_json::Value>,
+    content_type: Option<String>,
+}
+
+/// Holds the catalogue to one line
+pub fn check(line: &str, catalogue: &'static Catalogue) -> Verdict {
+    // Test data of our own, no delivery: serde reads it
+    let line: Line = match serde_json::from_str(line) {
+        Ok(line) => line,
+        Err(e) => {
+            return Verdict::Fail {
+                id: "?".to_owned(),
+                why: format!("no vector line: {e}"),
+            };
+        }
+    };
+    match judge(&line, catalogue) {
+        Ok(()) => Verdict::Pass,
+        Err(why) => Verdict::Fail { id: line.id, why },
+    }
+}
+
+fn judge(line: &Line, catalogue: &'static Catalogue) -> Result<(), String> {
+    let profile =
+        (catalogue.get(&line.scheme)).ok_or_else(|| format!("no profile `{}`", line.scheme))?;
+    let outcome = profile
+        .bind(keys(line)?, Tolerance::default())
+        .map_err(|e| format!("does not bind: {e}"))
+        .and_then(|verifier| {
+            let body = body(&line.request)?;
+            let now = Timestamp::from_unix(line.now).map_err(|e| e.to_string())?;
+            Ok(verifier.verify(
+                &RequestParts {
+                    method: &line.request.method,
+                    headers: &line.request,
+                    body: &body,
+                },
+                now,
+            ))
+        })?;
+    let (said, reply) = match &outcome {
+        Outcome::Verified(_) => (Expect::Accept, None),
+        Outcome::Malformed(_) => (Expect::Accept, None),
+        Outcome::Handshake(reply) => (Expect::Accept, Some(reply)),
+        Outcome::Refused(_) => (Expect::Reject, None),
+    };
+    if said != line.expect {
+        return Err(match outcome {
+            Outcome::Refused(refusal) => format!("refused: {refusal}"),
+            _ => "accepted".to_owned(),
+        });
+    }
+    match (&line.expect_response, reply) {
+        (Some(wanted), Some(reply)) => answered(wanted, reply),
+        // A refusal's status is the gateway's own, one for every cause
+        (Some(wanted), None) if said == Expect::Reject && wanted.status == 401 => Ok(()),
+        (Some(_), None) => Err("no reply".to_owned()),
+        (None, _) => Ok(()),
+    }
+}
+
+fn keys(line: &Line) -> Result<Vec<Key>, String> {
+    let secrets = line.secret.iter().chain(line.secrets.iter().flatten());
+    let mut keys: Vec<KeyMaterial> = secrets
+        .map(|text| KeyMaterial::Secret(Secret::new(text.clone().into_bytes())))
+        .collect();
+    if let Some(public) = &line.public_key {
+        if !public.format.starts_with("ed25519-raw-") {
+            return Err(format!("no key of the format `{}`", public.format));
+        }
+        keys.push(KeyMaterial::Public(public.value.clone()));
+    }
+    let named = keys.into_iter().enumerate().map(|(n, material)| Key {
+        name: format!("key {n}"),
+        material,
+        not_after: None,
+    });
+    Ok(named.collect())
+}
+
+/// The bytes of a captured request's body
+pub fn body(request: &CapturedRequest) -> Result<Bytes, String> {
+    match (&request.body, &request.body_base64) {
+        (Some(text), None) => Ok(Bytes::from(text.clone())),
+        (None, Some(base64)) => base64::engine::general_purpose::STANDARD
+            .decode(base64)
+            .map(Bytes::from)
+            .map_err(|e| format!("`body_base64`: {e}")),
+        (None, None) => Ok(Bytes::new()),
+        (Some(_), Some(_)) => Err("`body` and `body_base64` are both there".to_owned()),
+    }
+}
+
+fn answered(wanted: &Response, reply: &Reply) -> Result<(), String> {
+    let json = || serde_json::from_str::<serde_json::Value>(&reply.body).ok();
+    let media = reply.content_type.split(';').next().unwrap_or_default();
+    let same = wanted.status == reply.status
+        && wanted.body.as_ref().is_none_or(|b| *b == reply.body)
+        && (wanted.body_contains.as_ref()).is_none_or(|b| reply.body.contains(b.as_str()))
+        && (wanted.body_json.as_ref()).is_none_or(|b| json().as_ref() == Some(b))
+        && wanted.content_type.as_ref().is_none_or(|t| t == media);
+    if same {
+        Ok(())
+    } else {
+        Err(format!("answered {} `{}`", reply.status, reply.body))
+    }
+}

@@ -1,0 +1,411 @@
+//! The verifier of one source: authenticates the exact bytes first, holds the signed timestamp to its
+//! tolerances, and only then reads the body.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use postern_contract::{Document, Resolution, Secret, Sha256Hex, Timestamp};
+
+use crate::evidence::{Malformed, ReplayKey, ReplayKind, VerifiedEvidence};
+use crate::form;
+use crate::handshake;
+use crate::key::{self, BindError, Key};
+use crate::profile::{
+    Auth, Event, HandshakeAuth, Integrity, Parser, Part, Profile, Reply, TimestampRule,
+    TimestampSource, Unit,
+};
+use crate::refusal::{Refusal, Step};
+use crate::request::{HeaderSource, OneHeader, RequestParts};
+use crate::scheme::{Candidate, LiveKey, Ready};
+
+/// More signatures than any provider sends while it replaces a secret
+const MAX_CANDIDATES: usize = 32;
+
+/// A source's own tolerances
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tolerance {
+    /// How old; absent: the profile's bound
+    pub past: Option<Duration>,
+    /// How far ahead; absent: the profile's bound
+    pub future: Option<Duration>,
+}
+
+/// A profile with keys
+#[derive(Debug)]
+pub struct Verifier {
+    profile: &'static Profile,
+    /// The keys of each alternative of the profile
+    keys: Vec<Vec<LiveKey>>,
+    tolerance: Tolerance,
+}
+
+/// What a request turned out to be
+pub enum Outcome {
+    /// An authentic delivery
+    Verified(Box<VerifiedEvidence>),
+    /// A handshake and its answer
+    Handshake(Reply),
+    /// Authentic, and yet no evidence
+    Malformed(Malformed),
+    /// Not authentic
+    Refused(Refusal),
+}
+
+/// What the signature header gave
+struct Read<'a> {
+    candidates: Vec<Candidate>,
+    timestamp: Option<&'a [u8]>,
+    id: Option<&'a [u8]>,
+}
+
+impl Profile {
+    /// Binds keys: decodes each strictly, and refuses what could never verify anything
+    pub fn bind(
+        &'static self,
+        keys: Vec<Key>,
+        tolerance: Tolerance,
+    ) -> Result<Verifier, BindError> {
+        let has_setup = (self.declared.handshake.iter()).any(|h| h.verify == HandshakeAuth::Setup);
+        if keys.is_empty() && !has_setup {
+            return Err(BindError::NoKey);
+        }
+        let given = [tolerance.past, tolerance.future];
+        if given.iter().flatten().any(Duration::is_zero) {
+            return Err(BindError::Tolerance);
+        }
+        if self.tolerance().is_none() && given.iter().any(Option::is_some) {
+            return Err(BindError::NoTimestamp);
+        }
+        let bound = (self.declared.auth.iter())
+            .map(|auth| keys.iter().map(|key| live(auth, key)).collect())
+            .collect::<Result<_, _>>()?;
+        Ok(Verifier {
+            profile: self,
+            keys: bound,
+            tolerance,
+        })
+    }
+}
+
+fn live(auth: &Auth, key: &Key) -> Result<LiveKey, BindError> {
+    let decoded: Secret = key::decode(key, auth.scheme, auth.key)?;
+    let ready = Ready::new(auth.scheme, decoded)
+        .ok_or_else(|| BindError::Encoding(key.name.clone(), "a key of the profile's scheme"))?;
+    Ok(LiveKey {
+        name: key.name.clone(),
+        not_after: key.not_after,
+        ready,
+    })
+}
+
+impl Verifier {
+    /// The profile
+    pub fn profile(&self) -> &'static Profile {
+        self.profile
+    }
+
+    /// Past and future tolerance of signed timestamps together
+    pub fn tolerated(&self) -> Duration {
+        let (past, future) = self.profile.tolerance().unwrap_or_default();
+        self.tolerance.past.unwrap_or(past) + self.tolerance.future.unwrap_or(future)
+    }
+
+    /// Verifies a request as of `now`
+    pub fn verify(&self, request: &RequestParts<'_>, now: Timestamp) -> Outcome {
+        match self.authenticate(request, now) {
+            Ok(outcome) => outcome,
+            Err(refusal) => Outcome::Refused(refusal),
+        }
+    }
+
+    fn authenticate(&self, request: &RequestParts<'_>, now: Timestamp) -> Result<Outcome, Refusal> {
+        if request.method != "POST" {
+            return Err(Step::Method.into());
+        }
+        if self.keys.iter().all(Vec::is_empty) {
+            return self.set_up(request);
+        }
+        let (auth, keys, header) = self.alternative(request.headers)?;
+        let read = read_header(auth, header, request.headers)?;
+        // Where the form's field is what is signed, it has to be read first; else nothing is read yet
+        let form = (auth.content.contains(&Part::Evidence))
+            .then(|| self.form(request))
+            .flatten();
+        let content = content(auth, &read, request.body, form.as_ref())?;
+        let mut any_live = false;
+        let mut held = None;
+        for key in keys.iter().filter(|key| key.is_live(now)) {
+            any_live = true;
+            if held.is_none() && key.verify(&content, &read.candidates).is_some() {
+                held = Some(key);
+            }
+        }
+        let key = match held {
+            Some(key) => key,
+            None if any_live => return Err(Step::SignatureMismatch.into()),
+            None => return Err(Step::NoLiveKey.into()),
+        };
+        let text = match &form {
+            Some(text) => text.clone(),
+            None => self.form(request).unwrap_or_else(|| request.body.clone()),
+        };
+        self.read(request, auth, key, &read, &content, text, now)
+    }
+
+    /// Everything that is read of an authentic request
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the facts of one authentic request"
+    )]
+    fn read(
+        &self,
+        request: &RequestParts<'_>,
+        auth: &Auth,
+        key: &LiveKey,
+        read: &Read<'_>,
+        content: &[&[u8]],
+        text: Bytes,
+        now: Timestamp,
+    ) -> Result<Outcome, Refusal> {
+        let mut signed_at = None;
+        if let (Some(rule), Some(text)) = (&auth.timestamp, read.timestamp) {
+            signed_at = Some(self.in_time(rule, text, now)?);
+        }
+        let document = Document::parse(text);
+        if let Some(rule) = &auth.timestamp
+            && let TimestampSource::Json(pointer) = &rule.from
+        {
+            let found = document.as_ref().ok().map(|d| d.resolve(pointer));
+            let digits = match found {
+                Some(Resolution::Resolved(value)) => value.number_text().or(value.as_str()),
+                _ => None,
+            };
+            let digits = digits.ok_or(Step::TimestampMissing)?;
+            signed_at = Some(self.in_time(rule, digits.as_bytes(), now)?);
+        }
+        let document = match document {
+            Ok(document) => document,
+            Err(why) => return Ok(Outcome::Malformed(why.into())),
+        };
+        let handshakes = &self.profile.declared.handshake;
+        if let Some(reply) =
+            handshake::answer(handshakes, HandshakeAuth::Signed, &document, Some(key))
+        {
+            return Ok(Outcome::Handshake(reply));
+        }
+        let signed_id = read.id.and_then(|id| std::str::from_utf8(id).ok());
+        let Some(event) = self.event(request.headers, &document, signed_id) else {
+            return Ok(Outcome::Malformed(Malformed::NoEvent));
+        };
+        let source = self.profile.declared.delivery.as_ref();
+        let delivery = source.and_then(|s| s.read(request.headers, &document, signed_id));
+        let replay_keys = self.replay_keys(delivery.as_deref(), content, request.body);
+        Ok(Outcome::Verified(Box::new(VerifiedEvidence {
+            event,
+            delivery,
+            document,
+            key_name: key.name.clone(),
+            replay_keys,
+            signed_at,
+            body_sha256: Sha256Hex::of(request.body),
+        })))
+    }
+
+    /// A signed id is the identity. An unsigned one can be changed by whoever copies the delivery, so that
+    /// what is covered counts too; a token covers nothing, so that the body stands in.
+    fn replay_keys(&self, id: Option<&str>, content: &[&[u8]], body: &Bytes) -> Vec<ReplayKey> {
+        let signed = (self.profile.declared.delivery.as_ref())
+            .is_some_and(|source| self.profile.covers(source));
+        let by_id = id.map(|id| ReplayKey::new(ReplayKind::Id, &[id.as_bytes()]));
+        let covered: &[&[u8]] = match self.profile.integrity() {
+            Integrity::None => &[body],
+            Integrity::Full | Integrity::Partial => content,
+        };
+        match by_id {
+            Some(key) if signed => vec![key],
+            Some(key) => vec![key, ReplayKey::new(ReplayKind::Content, covered)],
+            None => vec![ReplayKey::new(ReplayKind::Content, covered)],
+        }
+    }
+
+    /// A source without keys answers the profile's setup request, and refuses everything else
+    fn set_up(&self, request: &RequestParts<'_>) -> Result<Outcome, Refusal> {
+        let handshakes = &self.profile.declared.handshake;
+        let reply = Document::parse(request.body.clone())
+            .ok()
+            .and_then(|d| handshake::answer(handshakes, HandshakeAuth::Setup, &d, None));
+        reply
+            .map(Outcome::Handshake)
+            .ok_or_else(|| Step::NoLiveKey.into())
+    }
+
+    /// The first alternative whose header is present: a wrong signature in it is not made good by another
+    fn alternative<'r>(
+        &self,
+        headers: &'r dyn HeaderSource,
+    ) -> Result<(&Auth, &[LiveKey], &'r [u8]), Refusal> {
+        for (auth, keys) in self.profile.declared.auth.iter().zip(&self.keys) {
+            match headers.one(&auth.header) {
+                OneHeader::One(header) => return Ok((auth, keys, header)),
+                OneHeader::Several => return Err(Step::SignatureRepeated.into()),
+                OneHeader::None => {}
+            }
+        }
+        Err(Step::SignatureMissing.into())
+    }
+
+    fn form(&self, request: &RequestParts<'_>) -> Option<Bytes> {
+        let form = self.profile.declared.form.as_ref()?;
+        if !form::is_form(request.headers) {
+            return None;
+        }
+        // A form that is no text is no JSON either: it stays what it is
+        form::evidence(form, request.body)
+    }
+
+    fn event(
+        &self,
+        headers: &dyn HeaderSource,
+        document: &Document,
+        signed_id: Option<&str>,
+    ) -> Option<String> {
+        let mut texts = |source: &crate::source::Source| source.read(headers, document, signed_id);
+        match &self.profile.declared.event {
+            Event::First(sources) => sources.iter().find_map(&mut texts),
+            Event::Join(sources) => {
+                let texts: Option<Vec<String>> = sources.iter().map(texts).collect();
+                texts.map(|texts| texts.join("."))
+            }
+        }
+    }
+
+    fn in_time(
+        &self,
+        rule: &TimestampRule,
+        text: &[u8],
+        now: Timestamp,
+    ) -> Result<Timestamp, Refusal> {
+        let at = instant(rule.unit, text).ok_or(Step::TimestampMalformed)?;
+        let seconds = |own: Option<Duration>, profile: u32| {
+            own.map_or(i64::from(profile) * 1000, |d| {
+                i64::try_from(d.as_millis()).unwrap_or(i64::MAX)
+            })
+        };
+        let age = now.unix_ms().saturating_sub(at.unix_ms());
+        let step = if age > seconds(self.tolerance.past, rule.past_seconds) {
+            Step::TimestampOld
+        } else if age.saturating_neg() > seconds(self.tolerance.future, rule.future_seconds) {
+            Step::TimestampAhead
+        } else {
+            return Ok(at);
+        };
+        Err(Refusal {
+            step,
+            detail: Some(format!("off by {} s", age.saturating_abs() / 1000)),
+        })
+    }
+}
+
+/// Digits alone, at most 13 of them: seconds and milliseconds are never guessed from the size
+fn instant(unit: Unit, text: &[u8]) -> Option<Timestamp> {
+    if text.is_empty() || text.len() > 13 || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let value: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    match unit {
+        Unit::Seconds => Timestamp::from_unix(value).ok(),
+        Unit::Milliseconds => Timestamp::from_unix_ms(value).ok(),
+    }
+}
+
+/// The candidates of the signature header, and the signed id and timestamp beside it
+fn read_header<'a>(
+    auth: &Auth,
+    header: &'a [u8],
+    headers: &'a dyn HeaderSource,
+) -> Result<Read<'a>, Refusal> {
+    let mut texts: Vec<&[u8]> = Vec::new();
+    let mut pair = None;
+    match &auth.parser {
+        Parser::Raw => texts.push(header),
+        Parser::Prefix { prefix } => texts.extend(header.strip_prefix(prefix.as_bytes())),
+        Parser::List { separator, prefix } => texts.extend(
+            items(header, *separator).filter_map(|item| item.strip_prefix(prefix.as_bytes())),
+        ),
+        Parser::Pairs {
+            separator,
+            signature,
+            timestamp,
+        } => {
+            for item in items(header, *separator) {
+                let Some(at) = item.iter().position(|b| *b == b'=') else {
+                    continue;
+                };
+                let (name, value) = item.split_at_checked(at).unwrap_or_default();
+                let value = value.get(1..).unwrap_or_default();
+                if name == signature.as_bytes() {
+                    texts.push(value);
+                } else if name == timestamp.as_bytes() && pair.replace(value).is_some() {
+                    return Err(Step::TimestampMissing.into());
+                }
+            }
+        }
+    }
+    if texts.is_empty() || texts.len() > MAX_CANDIDATES || texts.iter().all(|t| t.is_empty()) {
+        return Err(Step::SignatureMalformed.into());
+    }
+    let candidates: Vec<Candidate> = (texts.iter())
+        .filter_map(|text| Candidate::decode(auth.scheme, auth.encoding, text))
+        .collect();
+    if candidates.is_empty() {
+        return Err(Step::SignatureUndecodable.into());
+    }
+    let timestamp = match auth.timestamp.as_ref().map(|rule| &rule.from) {
+        Some(TimestampSource::Header(name)) => {
+            Some(one(headers, name).ok_or(Step::TimestampMissing)?)
+        }
+        Some(TimestampSource::Pair) => Some(pair.ok_or(Step::TimestampMissing)?),
+        Some(TimestampSource::Json(_)) | None => None,
+    };
+    let id = match &auth.id_header {
+        Some(name) => Some(one(headers, name).ok_or(Step::IdMissing)?),
+        None => None,
+    };
+    Ok(Read {
+        candidates,
+        timestamp,
+        id,
+    })
+}
+
+fn one<'a>(headers: &'a dyn HeaderSource, name: &str) -> Option<&'a [u8]> {
+    match headers.one(name) {
+        OneHeader::One(value) if !value.is_empty() => Some(value),
+        _ => None,
+    }
+}
+
+/// The items of a list, without the blanks around them
+fn items(header: &[u8], separator: char) -> impl Iterator<Item = &[u8]> {
+    header
+        .split(move |b| char::from(*b) == separator)
+        .map(<[u8]>::trim_ascii)
+}
+
+/// The signed content, in parts and without a copy
+fn content<'a>(
+    auth: &'a Auth,
+    read: &Read<'a>,
+    body: &'a Bytes,
+    form: Option<&'a Bytes>,
+) -> Result<Vec<&'a [u8]>, Refusal> {
+    (auth.content.iter())
+        .map(|part| match part {
+            Part::Body => Ok(body.as_ref()),
+            Part::Evidence => Ok(form.unwrap_or(body).as_ref()),
+            Part::Timestamp => read.timestamp.ok_or_else(|| Step::TimestampMissing.into()),
+            Part::Id => read.id.ok_or_else(|| Step::IdMissing.into()),
+            Part::Literal(text) => Ok(text.as_bytes()),
+        })
+        .collect()
+}
