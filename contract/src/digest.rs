@@ -46,6 +46,10 @@ impl Digest {
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+    /// From 32 raw bytes, as a store keeps them
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
     /// 64 lower-case hex digits without the prefix, as file names use them
     pub fn hex(&self) -> String {
         hex::encode(self.0)

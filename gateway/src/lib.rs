@@ -8,3 +8,4 @@ pub mod clock;
 pub mod config;
 pub mod receive;
 pub mod server;
+pub mod store;

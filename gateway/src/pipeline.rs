@@ -1,0 +1,122 @@
+//! The data path, top to bottom: receive, verify, decide, project, subscribe, commit, and only then the
+//! acknowledgement. Each step takes what the step before alone can make.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use axum::body::Body;
+use axum::response::Response;
+use postern_contract::canonical::NotCanonical;
+use postern_profiles::{Malformed, Outcome, Refusal, Reply};
+
+use crate::clock::Clock;
+use crate::commit::commit;
+use crate::decide::decide;
+use crate::dispatch::Wake;
+use crate::journal::Journal;
+use crate::metrics::Metrics;
+use crate::project::project;
+use crate::receive::{Limits, NotReceived, receive};
+use crate::respond::{Answer, respond};
+use crate::state::{Served, State};
+use crate::store::{Committed, Store, StoreFault};
+use crate::subscribe::subscribe;
+use crate::trail::Trail;
+use crate::verify::verify;
+
+/// What the data path works with
+pub struct Pipeline {
+    /// Where time comes from
+    pub clock: Arc<dyn Clock>,
+    /// What a delivery may cost
+    pub limits: Limits,
+    /// Sources and frozen documents, replaced whole by a reload
+    pub state: Arc<ArcSwap<State>>,
+    /// Where events are kept
+    pub store: Arc<dyn Store>,
+    /// The event log
+    pub journal: Journal,
+    /// Counters
+    pub metrics: Arc<Metrics>,
+    /// Tells the dispatcher of new work
+    pub wake: Wake,
+}
+
+/// Why a delivery goes no further
+pub enum Stop {
+    /// Too much of this source is under way
+    Busy,
+    /// Turned away before verification
+    NotReceived(NotReceived),
+    /// Not authentic
+    Refused(Refusal),
+    /// A handshake, which asks for nothing but its answer
+    Handshake(Reply),
+    /// Authentic, but no evidence
+    Malformed(Malformed),
+    /// A projection without canonical form
+    NotCanonical(NotCanonical),
+    /// The store cannot commit
+    NotStored(StoreFault),
+}
+
+impl Pipeline {
+    /// Answers one request to `/hooks/<name>`
+    pub async fn handle(&self, name: &str, request: http::Request<Body>) -> Response {
+        let state = self.state.load_full();
+        let Some(served) = state.served(name) else {
+            return respond(&Answer::NoSource, None);
+        };
+        let mut trail = Trail::new(served, self.clock.now());
+        let answer = match self.process(served, request, &mut trail).await {
+            Ok(answer) => answer,
+            Err(stop) => trail.stopped(stop),
+        };
+        self.metrics.delivery(name, trail.outcome(&answer));
+        self.journal.record(trail.line(&answer)).await;
+        respond(&answer, Some(served.source.profile().ack()))
+    }
+
+    async fn process(
+        &self,
+        served: &Served,
+        request: http::Request<Body>,
+        trail: &mut Trail,
+    ) -> Result<Answer, Stop> {
+        let source = &served.source;
+        let _turn = source.in_flight.try_acquire().map_err(|_| Stop::Busy)?;
+        let raw = receive(request, &self.limits, || self.clock.now())
+            .await
+            .map_err(Stop::NotReceived)?;
+        trail.received(&raw);
+        let evidence = match verify(source, &raw) {
+            Outcome::Verified(evidence) => evidence,
+            Outcome::Handshake(reply) => return Err(Stop::Handshake(reply)),
+            Outcome::Malformed(malformed) => return Err(Stop::Malformed(malformed)),
+            Outcome::Refused(refusal) => return Err(Stop::Refused(refusal)),
+        };
+        trail.verified(&evidence);
+        let decisions = decide(&served.candidates, &evidence);
+        trail.nonmatches(&decisions);
+        let mut owed = Vec::new();
+        for matched in decisions.matches {
+            let event = project(matched, source.profile(), &evidence, raw.received_at)
+                .map_err(Stop::NotCanonical)?;
+            owed.push(subscribe(event, &evidence, raw.received_at));
+        }
+        trail.matches(&owed);
+        if owed.iter().all(|event| event.permits().is_empty()) {
+            return Ok(Answer::NothingOwed);
+        }
+        let committed = commit(&*self.store, source, &evidence, &raw, &owed)
+            .await
+            .map_err(Stop::NotStored)?;
+        Ok(match committed {
+            Committed::Fresh { events } => {
+                self.wake.wake();
+                Answer::Accepted(events)
+            }
+            Committed::Replay { events } => Answer::Replay(events),
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! Respond: the one place where an outcome becomes an HTTP status. A 2xx says that the event and all that
+//! it owes are on durable storage, or that nobody is owed anything; a refusal never says why.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::{HeaderMap, StatusCode};
+use postern_contract::EventId;
+use postern_profiles::{Ack, Reply};
+use serde::Serialize;
+
+use crate::receive::NotReceived;
+
+/// What became of a request
+#[derive(Debug)]
+pub enum Answer {
+    /// Events are on durable storage
+    Accepted(Vec<EventId>),
+    /// A copy of a delivery that is on durable storage
+    Replay(Vec<EventId>),
+    /// Authentic, and nobody is owed anything
+    NothingOwed,
+    /// A provider's handshake, answered as its profile says
+    Handshake(Reply),
+    /// No such source
+    NoSource,
+    /// No such method here
+    Method,
+    /// Turned away before verification
+    NotReceived(NotReceived),
+    /// Not authentic, whatever the cause
+    Refused,
+    /// Authentic, but no evidence
+    Malformed,
+    /// The source has too much under way
+    Busy,
+    /// The store cannot commit
+    Unavailable,
+}
+
+#[derive(Serialize)]
+struct Events<'a> {
+    events: &'a [EventId],
+}
+
+#[derive(Serialize)]
+struct Problem<'a> {
+    error: ProblemBody<'a>,
+}
+
+#[derive(Serialize)]
+struct ProblemBody<'a> {
+    code: &'a str,
+    message: &'a str,
+}
+
+/// The answer on the wire; `ack` is what the source's profile replaces
+pub fn respond(answer: &Answer, ack: Option<&Ack>) -> Response {
+    match answer {
+        Answer::Accepted(events) => accepted(StatusCode::ACCEPTED, events, ack),
+        Answer::Replay(events) => accepted(StatusCode::OK, events, ack),
+        Answer::NothingOwed => match ack.and_then(|a| a.accepted.as_ref()) {
+            Some(own) => reply(own),
+            None => empty(StatusCode::NO_CONTENT),
+        },
+        Answer::Handshake(own) => reply(own),
+        Answer::NoSource => problem(
+            StatusCode::NOT_FOUND,
+            "no-source",
+            "there is nothing at this path",
+        ),
+        Answer::Method => {
+            let mut response = problem(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method",
+                "deliveries are posted",
+            );
+            let headers = response.headers_mut();
+            headers.insert(ALLOW, HeaderValue::from_static("POST"));
+            response
+        }
+        Answer::NotReceived(why) => not_received(why),
+        Answer::Refused => match ack.and_then(|a| a.refused.as_ref()) {
+            Some(own) => reply(own),
+            None => problem(
+                StatusCode::UNAUTHORIZED,
+                "not-authentic",
+                "the delivery is not authentic",
+            ),
+        },
+        Answer::Malformed => problem(
+            StatusCode::BAD_REQUEST,
+            "malformed-body",
+            "the delivery is authentic, but its body is no evidence",
+        ),
+        Answer::Busy => later(
+            StatusCode::TOO_MANY_REQUESTS,
+            "busy",
+            "too many deliveries of this source are under way",
+        ),
+        Answer::Unavailable => later(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "unavailable",
+            "the delivery could not be stored",
+        ),
+    }
+}
+
+fn accepted(status: StatusCode, events: &[EventId], ack: Option<&Ack>) -> Response {
+    match ack.and_then(|a| a.accepted.as_ref()) {
+        Some(own) => reply(own),
+        None => json(status, &Events { events }),
+    }
+}
+
+fn not_received(why: &NotReceived) -> Response {
+    match why {
+        NotReceived::TooLarge(_) => problem(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body-too-large",
+            "the body is too large",
+        ),
+        NotReceived::TooSlow(_) => problem(
+            StatusCode::REQUEST_TIMEOUT,
+            "body-too-slow",
+            "the body did not arrive in time",
+        ),
+        NotReceived::Cut => problem(
+            StatusCode::BAD_REQUEST,
+            "body-cut",
+            "the body ended early",
+        ),
+        NotReceived::Encoded(_) => problem(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "content-encoding",
+            "send the body without a content encoding",
+        ),
+        NotReceived::NoMemory => later(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "no-memory",
+            "too many bodies are under way",
+        ),
+    }
+}
+
+fn later(status: StatusCode, code: &str, message: &str) -> Response {
+    let mut response = problem(status, code, message);
+    let headers = response.headers_mut();
+    headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+fn problem(status: StatusCode, code: &str, message: &str) -> Response {
+    json(
+        status,
+        &Problem {
+            error: ProblemBody { code, message },
+        },
+    )
+}
+
+fn json(status: StatusCode, body: &impl Serialize) -> Response {
+    // These shapes have string keys alone: they always serialize
+    let body = serde_json::to_vec(body).unwrap_or_default();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
