@@ -3,9 +3,7 @@
 //! nothing less. What is not admitted gets nothing, and the event log says why.
 
 use postern_contract::pointer::Pointer;
-use postern_contract::{
-    Admission, Digest, Document, Name, Resolution, Subscription, Timestamp,
-};
+use postern_contract::{Admission, Digest, Document, Name, Resolution, Subscription, Timestamp};
 use postern_predicates::{Binding, Trigger};
 
 /// The App and installation that a destination's credential acts as
@@ -64,7 +62,9 @@ pub enum NotAdmitted {
     #[error("the subscription and its trigger disagree on connector, trigger, profile or binding")]
     OtherTrigger,
     /// The source verifies by another profile, or by another version of it
-    #[error("the source's verification profile is not the one that the subscription was compiled for")]
+    #[error(
+        "the source's verification profile is not the one that the subscription was compiled for"
+    )]
     OtherProfile,
     /// The chosen filters do not fit the trigger
     #[error("the subscription's filters are not the trigger's")]
@@ -239,7 +239,11 @@ fn agree(subscription: &Subscription, trigger: &Trigger) -> Result<(), NotAdmitt
         && subscription.profile == trigger.profile()
         && subscription.profile_digest == trigger.profile_digest()
         && subscription.binding == trigger.binding_digest();
-    if same { Ok(()) } else { Err(NotAdmitted::OtherTrigger) }
+    if same {
+        Ok(())
+    } else {
+        Err(NotAdmitted::OtherTrigger)
+    }
 }
 
 /// `/installation/id` of an App's evidence: a plain positive whole number, or it is missing

@@ -111,7 +111,14 @@ fn stand(
     for admission in named {
         let destination = destinations.get(&admission.destination);
         let trigger = trigger.map(Arc::as_ref);
-        match Admitted::new(digest, subscription, trigger, source, admission, destination) {
+        match Admitted::new(
+            digest,
+            subscription,
+            trigger,
+            source,
+            admission,
+            destination,
+        ) {
             Ok(yes) => admitted.push(yes),
             Err(no) => first_refusal = first_refusal.or(Some(no)),
         }

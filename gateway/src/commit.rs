@@ -1,13 +1,12 @@
 //! Commit: replay keys, events and all that they owe, in one transaction. It is also the guard: a known
 //! replay key commits nothing and answers with the events of the first copy.
 
-use bytes::Bytes;
-use postern_contract::Timestamp;
 use postern_profiles::VerifiedEvidence;
 
 use crate::project::delivery;
+use crate::receive::RawDelivery;
 use crate::sources::Source;
-use crate::store::{Commit, Committed, DeliveryId, NewEvent, OwedDelivery, Store, StoreFault};
+use crate::store::{self, Commit, Committed, DeliveryId, NewEvent, Store, StoreFault};
 use crate::subscribe::Owed;
 
 /// Returns once everything is on durable storage, or was before
@@ -15,12 +14,10 @@ pub async fn commit(
     store: &dyn Store,
     source: &Source,
     evidence: &VerifiedEvidence,
-    body: Bytes,
-    received_at: Timestamp,
+    raw: &RawDelivery,
     owed: &[Owed<'_>],
 ) -> Result<Committed, StoreFault> {
-    let events = owed
-        .iter()
+    let events = (owed.iter())
         .filter(|owed| !owed.permits().is_empty())
         .map(new_event)
         .collect();
@@ -28,10 +25,10 @@ pub async fn commit(
         .commit(Commit {
             source: source.name.clone(),
             replay_keys: evidence.replay_keys().to_vec(),
-            window_until: received_at.plus_ms(source.window.millis()),
-            received_at,
+            window_until: raw.received_at.plus_ms(source.window.millis()),
+            received_at: raw.received_at,
             delivery: delivery(evidence),
-            body,
+            body: raw.body.clone(),
             body_sha256: evidence.body_sha256(),
             events,
         })
@@ -40,17 +37,16 @@ pub async fn commit(
 
 fn new_event(owed: &Owed<'_>) -> NewEvent {
     let event = owed.projected();
-    let owed = (owed.permits().iter())
-        .map(|(subscription, destination)| OwedDelivery {
-            id: DeliveryId::of(event.id(), *subscription, destination),
-            subscription_digest: *subscription,
-            destination: destination.clone(),
-        })
-        .collect();
     NewEvent {
         id: event.id(),
         document: event.document().clone(),
         trigger_digest: event.candidate().trigger.digest(),
-        owed,
+        owed: (owed.permits().iter())
+            .map(|(subscription, destination)| store::Owed {
+                id: DeliveryId::of(event.id(), *subscription, destination),
+                subscription: *subscription,
+                destination: destination.clone(),
+            })
+            .collect(),
     }
 }

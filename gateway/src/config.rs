@@ -77,9 +77,6 @@ pub struct SourceConfig {
     /// The live secrets or public keys; several while one is being replaced
     #[serde(default)]
     pub keys: Vec<KeyConfig>,
-    /// What the profile asks for beside keys
-    #[serde(default)]
-    pub params: BTreeMap<String, String>,
     /// How old a signed timestamp may be; absent: the profile's own bound
     #[serde(default)]
     pub past: Option<Period>,

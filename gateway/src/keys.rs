@@ -153,7 +153,8 @@ mod tests {
             env: Some(name.to_owned()),
             ..KeyConfig::default()
         };
-        let code = |config: &KeyConfig| load(config, &environment).map(|_| ()).map_err(|e| e.code());
+        let code =
+            |config: &KeyConfig| load(config, &environment).map(|_| ()).map_err(|e| e.code());
         assert_eq!(code(&env("SET")), Ok(()));
         assert_eq!(code(&env("EMPTY")), Err("key-empty"));
         assert_eq!(code(&env("UNSET")), Err("key-not-set"));

@@ -4,8 +4,29 @@
 //! The data path reads as one page in [`pipeline`]. Never here: the compiler (only frozen documents are
 //! loaded, and their digests are checked), the environment (the command line hands secrets in).
 
+pub mod admission;
+pub mod candidates;
 pub mod clock;
+pub mod commit;
 pub mod config;
+pub mod decide;
+pub mod dispatch;
+pub mod gateway;
+pub mod journal;
+pub mod keys;
+pub mod metrics;
+pub mod pipeline;
+pub mod plans;
+pub mod project;
 pub mod receive;
+pub mod respond;
 pub mod server;
+pub mod sources;
+pub mod state;
 pub mod store;
+pub mod subscribe;
+pub mod trail;
+pub mod verify;
+
+pub use config::Config;
+pub use gateway::{Faults, Gateway, Loaded};

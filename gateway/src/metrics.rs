@@ -78,6 +78,15 @@ impl Metrics {
             })
             .inc();
     }
+    /// Counts one attempt
+    pub fn attempt(&self, destination: &str, outcome: &'static str) {
+        self.attempts
+            .get_or_create(&AttemptLabels {
+                destination: destination.to_owned(),
+                outcome,
+            })
+            .inc();
+    }
     /// Counts one commit
     pub fn commit(&self, took: Duration, events: usize) {
         self.commit_seconds.observe(took.as_secs_f64());

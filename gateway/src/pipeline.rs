@@ -67,13 +67,14 @@ impl Pipeline {
         let Some(served) = state.served(name) else {
             return respond(&Answer::NoSource, None);
         };
-        let mut trail = Trail::new(served, self.clock.now());
+        let mut trail = Trail::new(&served.source, self.clock.now());
         let answer = match self.process(served, request, &mut trail).await {
             Ok(answer) => answer,
             Err(stop) => trail.stopped(stop),
         };
-        self.metrics.delivery(name, trail.outcome(&answer));
-        self.journal.record(trail.line(&answer)).await;
+        let entry = trail.end(&answer);
+        self.metrics.delivery(name, entry.line.outcome.as_str());
+        self.journal.record(entry).await;
         respond(&answer, Some(served.source.profile().ack()))
     }
 

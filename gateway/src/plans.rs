@@ -40,7 +40,9 @@ pub enum PlanFault {
     #[error("`{0}` has the digest `{1}`, which its name does not say")]
     Misnamed(PathBuf, Digest),
     /// Two admissions say the same or contradict each other
-    #[error("`{0}` and `{1}` admit the same subscription from the same source to the same destination")]
+    #[error(
+        "`{0}` and `{1}` admit the same subscription from the same source to the same destination"
+    )]
     AdmittedTwice(PathBuf, PathBuf),
 }
 
@@ -169,8 +171,7 @@ fn trigger(file: &File) -> Result<Trigger, PlanFault> {
 }
 
 fn subscription(file: &File) -> Result<(Digest, Subscription), PlanFault> {
-    let invalid =
-        |why: String| PlanFault::Invalid(file.path.clone(), "subscription", why);
+    let invalid = |why: String| PlanFault::Invalid(file.path.clone(), "subscription", why);
     let subscription: Subscription =
         serde_json::from_slice(&file.bytes).map_err(|e| invalid(e.to_string()))?;
     subscription.check().map_err(|e| invalid(e.to_string()))?;

@@ -3,8 +3,8 @@
 
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use postern_contract::EventId;
 use postern_profiles::{Ack, Reply};
 use serde::Serialize;
@@ -64,11 +64,7 @@ pub fn respond(answer: &Answer, ack: Option<&Ack>) -> Response {
             None => empty(StatusCode::NO_CONTENT),
         },
         Answer::Handshake(own) => reply(own),
-        Answer::NoSource => problem(
-            StatusCode::NOT_FOUND,
-            "no-source",
-            "there is nothing at this path",
-        ),
+        Answer::NoSource => nothing_here(),
         Answer::Method => {
             let mut response = problem(
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -106,6 +102,30 @@ pub fn respond(answer: &Answer, ack: Option<&Ack>) -> Response {
     }
 }
 
+/// No source, or no such path
+pub fn nothing_here() -> Response {
+    problem(
+        StatusCode::NOT_FOUND,
+        "not-found",
+        "there is nothing at this path",
+    )
+}
+
+/// A profile's own answer; what it echoes is never sniffed for another type
+fn reply(own: &Reply) -> Response {
+    let mut response = Response::new(Body::from(own.body.clone()));
+    // Profiles are checked when they are loaded: these cannot fail
+    *response.status_mut() = StatusCode::from_u16(own.status).unwrap_or(StatusCode::OK);
+    let headers = response.headers_mut();
+    if !own.body.is_empty()
+        && let Ok(kind) = HeaderValue::try_from(own.content_type.as_str())
+    {
+        headers.insert(CONTENT_TYPE, kind);
+    }
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
 fn accepted(status: StatusCode, events: &[EventId], ack: Option<&Ack>) -> Response {
     match ack.and_then(|a| a.accepted.as_ref()) {
         Some(own) => reply(own),
@@ -125,11 +145,7 @@ fn not_received(why: &NotReceived) -> Response {
             "body-too-slow",
             "the body did not arrive in time",
         ),
-        NotReceived::Cut => problem(
-            StatusCode::BAD_REQUEST,
-            "body-cut",
-            "the body ended early",
-        ),
+        NotReceived::Cut => problem(StatusCode::BAD_REQUEST, "body-cut", "the body ended early"),
         NotReceived::Encoded(_) => problem(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "content-encoding",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use postern_contract::Name;
 use postern_contract::fault::{Fault, Party};
 use postern_predicates::Binding;
-use postern_profiles::{Catalogue, Key, Profile, Tolerance, Verifier};
+use postern_profiles::{Catalogue, Key, KeyMaterial, Profile, Tolerance, Verifier};
 use tokio::sync::Semaphore;
 
 use crate::admission::SourceFacts;
@@ -110,7 +110,7 @@ impl Source {
         };
         let verifier = if faults.is_empty() {
             profile
-                .bind(live, &config.params, tolerance)
+                .bind(live, tolerance)
                 .map_err(|e| faults.push(SourceFault::Bind(name.clone(), e)))
                 .ok()
         } else {
@@ -155,12 +155,28 @@ fn profile(name: &Name, config: &SourceConfig) -> Result<&'static Profile, Sourc
         .ok_or_else(|| SourceFault::NoProfile {
             source_name: name.clone(),
             profile: config.profile.clone(),
-            similar: Catalogue::embedded().similar(&config.profile),
+            similar: similar(&config.profile),
         })
 }
 
+/// The profile whose name begins alike
+fn similar(id: &str) -> Option<String> {
+    let head: String = id.chars().take(4).collect();
+    let mut names = Catalogue::embedded().iter().map(Profile::id);
+    names
+        .find(|name| name.starts_with(&head))
+        .map(str::to_owned)
+}
+
 fn bound(key: keys::LoadedKey) -> Key {
-    todo!()
+    Key {
+        name: key.name,
+        material: match key.material {
+            keys::Material::Secret(secret) => KeyMaterial::Secret(secret),
+            keys::Material::Public(text) => KeyMaterial::Public(text),
+        },
+        not_after: key.not_after,
+    }
 }
 
 /// Every source of the configuration, or every fault
@@ -176,5 +192,9 @@ pub fn all(
             Err(mut found) => faults.append(&mut found),
         }
     }
-    if faults.is_empty() { Ok(sources) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(sources)
+    } else {
+        Err(faults)
+    }
 }

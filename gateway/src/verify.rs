@@ -8,11 +8,9 @@ use crate::sources::Source;
 
 /// Authenticates the exact bytes, then reads them
 pub fn verify(source: &Source, raw: &RawDelivery) -> Outcome {
-    let url = raw.head.uri.to_string();
     source.verifier.verify(
         &RequestParts {
             method: raw.head.method.as_str(),
-            url: &url,
             headers: &raw.head.headers,
             body: &raw.body,
         },

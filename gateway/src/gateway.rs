@@ -1,0 +1,269 @@
+//! The assembled gateway: opens the store and the log, loads sources, plans and destinations, serves HTTP
+//! and dispatches, and replaces what comes from files as a whole when told to reload.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use axum::Router;
+use axum::extract::{Path, Request, State as Extract};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{any, get};
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use postern_contract::fault::Fault;
+use postern_contract::{Name, Timestamp};
+use postern_egress::{Allowed, Client};
+use tokio::net::TcpListener;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::admission::NotAdmitted;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::dispatch::{Destination, Dispatcher, Running, StillAdmitted, Wake, destination};
+use crate::journal::{Journal, JournalThread};
+use crate::keys::Environment;
+use crate::metrics::Metrics;
+use crate::pipeline::Pipeline;
+use crate::plans::Plans;
+use crate::receive::{Limits, Memory};
+use crate::server;
+use crate::sources;
+use crate::state::State;
+use crate::store::{Claimed, Embedded, Options, Store};
+
+/// How often what has ended is forgotten
+const PRUNE_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Everything that files say, checked
+pub struct Loaded {
+    state: State,
+    destinations: BTreeMap<Name, Arc<Destination>>,
+    client: Client,
+}
+
+/// Why a gateway does not start or reload: every fault that was found
+#[derive(Debug)]
+pub struct Faults(pub Vec<Box<dyn Fault + Send + Sync>>);
+
+impl<F: Fault + Send + Sync + 'static> From<F> for Faults {
+    fn from(fault: F) -> Self {
+        Self(vec![Box::new(fault)])
+    }
+}
+
+fn boxed<F: Fault + Send + Sync + 'static>(faults: Vec<F>) -> Faults {
+    Faults(
+        (faults.into_iter())
+            .map(|f| Box::new(f) as Box<dyn Fault + Send + Sync>)
+            .collect(),
+    )
+}
+
+/// A part of the start that failed
+#[derive(Debug, thiserror::Error)]
+pub enum StartFault {
+    /// An entry of `egress.allow`
+    #[error("egress.allow: {0}")]
+    Allow(#[from] postern_egress::guard::NotAllowed),
+    /// The event log cannot be opened
+    #[error("the event log cannot be opened: {0}")]
+    Log(std::io::Error),
+}
+
+impl Fault for StartFault {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Allow(_) => "egress-allow",
+            Self::Log(_) => "log-io",
+        }
+    }
+    fn fault(&self) -> postern_contract::fault::Party {
+        postern_contract::fault::Party::Operator
+    }
+}
+
+impl Loaded {
+    /// Reads and checks everything that `config` names, without touching store, log or network
+    pub fn new(config: &Config, environment: Environment<'_>) -> Result<Self, Faults> {
+        let allowed = Allowed::parse(&config.egress.allow).map_err(StartFault::from)?;
+        let mut faults = Vec::new();
+        let mut keep = |found: Faults| faults.extend(found.0);
+        let sources = sources::all(&config.sources, environment).map_err(|f| keep(boxed(f)));
+        let destinations = destination::all(&config.destinations, &allowed, environment)
+            .map_err(|f| keep(boxed(f)));
+        let plans =
+            Plans::load(&config.plans.path, &config.plans.admissions).map_err(|f| keep(boxed(f)));
+        let client = Client::new(allowed).map_err(|f| keep(f.into()));
+        let (Ok(sources), Ok(destinations), Ok(plans), Ok(client)) =
+            (sources, destinations, plans, client)
+        else {
+            return Err(Faults(faults));
+        };
+        let facts = (destinations.iter())
+            .map(|(name, one)| (name, one.facts()))
+            .collect();
+        Ok(Self {
+            state: State::new(plans, sources, &facts),
+            destinations,
+            client,
+        })
+    }
+
+    /// Sources, candidates and who is admitted
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+}
+
+/// A gateway that is open
+pub struct Gateway {
+    pipeline: Arc<Pipeline>,
+    dispatch: Mutex<Option<Running>>,
+    dispatcher: Mutex<Dispatcher>,
+    config: Config,
+    _journal: JournalThread,
+}
+
+/// Asks the current state, whatever a reload has made of it
+struct Admissions(Arc<ArcSwap<State>>);
+
+impl StillAdmitted for Admissions {
+    fn still_admitted(
+        &self,
+        claimed: &Claimed,
+        destination: &Name,
+        now: Timestamp,
+    ) -> Result<(), NotAdmitted> {
+        let source = claimed.source.as_str();
+        (self.0.load()).still_admitted(source, claimed.subscription, destination, now)
+    }
+}
+
+impl Gateway {
+    /// Opens store and log, and starts dispatching. `options` is a test's way into the store.
+    pub fn open(
+        config: Config,
+        loaded: Loaded,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<Self, Faults> {
+        let store: Arc<dyn Store> = Arc::new(Embedded::open(&config.store.path, options)?);
+        let (journal, thread) = Journal::open(&config.log).map_err(StartFault::Log)?;
+        let metrics = Arc::new(Metrics::default());
+        let wake = Wake::default();
+        let state = Arc::new(ArcSwap::from_pointee(loaded.state));
+        let dispatcher = Dispatcher {
+            store: Arc::clone(&store),
+            clock: Arc::clone(&clock),
+            client: loaded.client,
+            admitted: Arc::new(Admissions(Arc::clone(&state))),
+            metrics: Arc::clone(&metrics),
+            wake: wake.clone(),
+        };
+        let running = dispatcher.start(&loaded.destinations);
+        let pipeline = Pipeline {
+            clock,
+            limits: Limits {
+                max_body_bytes: config.server.max_body_bytes,
+                body_timeout: config.server.body_timeout.duration(),
+                memory: Memory::new(config.server.max_memory_bytes),
+            },
+            state,
+            store,
+            journal,
+            metrics,
+            wake,
+        };
+        Ok(Self {
+            pipeline: Arc::new(pipeline),
+            dispatch: Mutex::new(Some(running)),
+            dispatcher: Mutex::new(dispatcher),
+            config,
+            _journal: thread,
+        })
+    }
+
+    /// The routes of the public face
+    pub fn router(&self) -> Router {
+        Router::new()
+            .route("/hooks/{source}", any(hook))
+            .route("/healthz", get(|| async { "ok\n" }))
+            .route("/readyz", get(readyz))
+            .route("/metrics", get(metrics))
+            .fallback(|| async { crate::respond::nothing_here() })
+            .with_state(Arc::clone(&self.pipeline))
+    }
+
+    /// Serves until `stop`, then drains
+    pub async fn serve(&self, listener: TcpListener, stop: CancellationToken) {
+        let pruning = self.prune(stop.clone());
+        let serving = server::serve(listener, self.router(), &self.config.server, stop);
+        tokio::join!(serving, pruning);
+        let running = self.dispatch.lock().await.take();
+        if let Some(running) = running {
+            running.stop(self.config.server.drain.duration()).await;
+        }
+    }
+
+    /// Puts newly loaded files in place. Deliveries under way end under the state that they began with;
+    /// queued ones keep their digest, and go out if it is still admitted.
+    pub async fn reload(&self, loaded: Loaded) {
+        self.pipeline.state.store(Arc::new(loaded.state));
+        let mut dispatcher = self.dispatcher.lock().await;
+        dispatcher.client = loaded.client;
+        let mut running = self.dispatch.lock().await;
+        let started = dispatcher.start(&loaded.destinations);
+        if let Some(old) = running.replace(started) {
+            // Attempts under way end on their own; their leases keep others away from them
+            tokio::spawn(old.stop(self.config.server.drain.duration()));
+        }
+    }
+
+    /// What it works by now
+    pub fn state(&self) -> Arc<State> {
+        self.pipeline.state.load_full()
+    }
+
+    async fn prune(&self, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(PRUNE_EVERY) => {}
+            }
+            let now = self.pipeline.clock.now();
+            let before = now.plus_ms(-self.config.store.retention.millis());
+            if let Err(e) = self.pipeline.store.prune(now, before).await {
+                tracing::warn!(error = %e, "nothing was pruned");
+            }
+        }
+    }
+}
+
+async fn hook(
+    Extract(pipeline): Extract<Arc<Pipeline>>,
+    Path(source): Path<String>,
+    request: Request,
+) -> Response {
+    // A delivery that has arrived is worked on to its end even if the sender hangs up meanwhile
+    pipeline.metrics.in_flight.inc();
+    let response = pipeline.handle(&source, request).await;
+    pipeline.metrics.in_flight.dec();
+    response
+}
+
+async fn readyz(Extract(pipeline): Extract<Arc<Pipeline>>) -> Response {
+    match pipeline.store.ready().await {
+        Ok(()) => "ready\n".into_response(),
+        Err(e) => {
+            tracing::warn!(error = %e, "not ready");
+            (StatusCode::SERVICE_UNAVAILABLE, "the store is not ready\n").into_response()
+        }
+    }
+}
+
+async fn metrics(Extract(pipeline): Extract<Arc<Pipeline>>) -> Response {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(CONTENT_TYPE, kind)], pipeline.metrics.text()).into_response()
+}

@@ -1,0 +1,361 @@
+//! The event log: one line for every delivery, with the step that refused it or what every candidate
+//! trigger said, so that "why did this not fire?" has an answer. Written by one thread off the data path,
+//! flushed when idle, never synced: no acknowledgement rests on it. It never holds a secret, a computed
+//! signature or a body; bodies of deliveries that committed nothing are kept for a while in a ring beside.
+
+mod ring;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use bytes::Bytes;
+use postern_contract::{Digest, EventId, Name, Sha256Hex, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use crate::config::LogConfig;
+use ring::Ring;
+
+/// Lines that may wait for the writer
+const QUEUE: usize = 1_024;
+/// Files of a ring
+const FILES: u64 = 8;
+
+/// What became of a delivery
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogOutcome {
+    /// Events were committed
+    Accepted,
+    /// A copy of a committed delivery
+    Replay,
+    /// Authentic, and nobody is owed anything
+    NothingOwed,
+    /// A handshake was answered
+    Handshake,
+    /// Authentic, and no evidence
+    Malformed,
+    /// Not authentic
+    Refused,
+    /// Turned away before verification
+    NotReceived,
+    /// The store could not commit
+    Unavailable,
+}
+
+impl LogOutcome {
+    /// Its stable spelling
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Replay => "replay",
+            Self::NothingOwed => "nothing-owed",
+            Self::Handshake => "handshake",
+            Self::Malformed => "malformed",
+            Self::Refused => "refused",
+            Self::NotReceived => "not-received",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+/// One delivery
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LogLine {
+    /// The line's own id (UUID version 7)
+    pub id: String,
+    /// When the delivery arrived
+    pub received_at: Timestamp,
+    /// The source
+    pub source: Name,
+    /// Its verification profile
+    pub profile: String,
+    /// What became of it
+    pub outcome: LogOutcome,
+    /// The code of the step that failed
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The step that failed, for the operator
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// The other end of the connection
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// The native event
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    /// The delivery's id by the provider
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<String>,
+    /// SHA-256 of the body
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_sha256: Option<Sha256Hex>,
+    /// The name of the key that verified it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The events that it made or had made before
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventId>,
+    /// What every candidate trigger said
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<LogCandidate>,
+}
+
+/// What one trigger said
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LogCandidate {
+    /// The connector
+    pub connector: String,
+    /// The trigger's name
+    pub trigger: String,
+    /// The trigger's digest
+    pub trigger_digest: Digest,
+    /// Whether it matched
+    #[serde(rename = "match")]
+    pub matched: bool,
+    /// The variant that matched
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// Why it did not match
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The place in the evidence
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// What became of it at each subscription
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subscriptions: Vec<LogSubscription>,
+}
+
+/// What became of a match at one subscription
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LogSubscription {
+    /// The subscription's digest
+    pub digest: Digest,
+    /// The destination that is owed a delivery
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<Name>,
+    /// Why nothing is owed
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The place in the evidence, for a filter
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+}
+
+/// A line, and the body to keep with it
+pub struct Entry {
+    /// The line
+    pub line: LogLine,
+    /// The body of an authentic delivery that committed nothing
+    pub body: Option<Bytes>,
+}
+
+/// The log's writing end
+#[derive(Clone)]
+pub struct Journal {
+    lines: mpsc::Sender<Entry>,
+    lost: Arc<AtomicU64>,
+}
+
+/// Keeps the writer's thread; joined on drop, once every [`Journal`] is gone
+pub struct JournalThread(Option<JoinHandle<()>>);
+
+impl Drop for JournalThread {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Journal {
+    /// Opens the log. What a crash has torn is skipped by readers; new lines go to a new file.
+    pub fn open(config: &LogConfig) -> std::io::Result<(Self, JournalThread)> {
+        let lines = Ring::open(&config.path, "events", "jsonl", config.max_bytes / FILES)?;
+        let bodies = Ring::open(
+            &config.path,
+            "bodies",
+            "ring",
+            config.max_body_bytes / FILES,
+        )?;
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let lost = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&lost);
+        let thread = std::thread::Builder::new()
+            .name("postern-log".to_owned())
+            .spawn(move || write(receiver, lines, bodies, &counter))?;
+        let journal = Self {
+            lines: sender,
+            lost,
+        };
+        Ok((journal, JournalThread(Some(thread))))
+    }
+
+    /// Hands a line to the writer, and waits while the writer is behind
+    pub async fn record(&self, entry: Entry) {
+        if self.lines.send(entry).await.is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lines that could not be written
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
+fn write(mut entries: mpsc::Receiver<Entry>, mut lines: Ring, mut bodies: Ring, lost: &AtomicU64) {
+    while let Some(first) = entries.blocking_recv() {
+        let mut next = Some(first);
+        let mut outcome = Ok(());
+        while let Some(entry) = next.take() {
+            let written = write_one(&entry, &mut lines, &mut bodies);
+            if written.is_err() {
+                lost.fetch_add(1, Ordering::Relaxed);
+                outcome = written;
+            }
+            next = entries.try_recv().ok();
+        }
+        // Idle: what is buffered becomes readable
+        if let Err(e) = outcome.and(lines.flush()).and(bodies.flush()) {
+            tracing::warn!(error = %e, "the event log cannot be written");
+        }
+    }
+}
+
+fn write_one(entry: &Entry, lines: &mut Ring, bodies: &mut Ring) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(&entry.line)?;
+    line.push(b'\n');
+    lines.write(&line)?;
+    if let Some(body) = &entry.body {
+        bodies.write(&ring::record(&entry.line.id, body))?;
+    }
+    Ok(())
+}
+
+/// The newest lines first, for as long as `wanted` has not said `None` often enough: at most `limit`
+pub fn read(
+    dir: &Path,
+    limit: usize,
+    wanted: impl Fn(&LogLine) -> bool,
+) -> std::io::Result<Vec<LogLine>> {
+    let mut found = Vec::new();
+    for text in ring::newest_first(dir, "events", "jsonl")? {
+        // A torn line is what a crash left: it is skipped
+        let lines = text.split(|b| *b == b'\n').rev();
+        let parsed = lines.filter_map(|line| serde_json::from_slice::<LogLine>(line).ok());
+        for line in parsed.filter(|line| wanted(line)) {
+            found.push(line);
+            if found.len() == limit {
+                return Ok(found);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The body that was kept with a line, while the ring still has it
+pub fn body(dir: &Path, id: &str) -> std::io::Result<Option<Bytes>> {
+    for bytes in ring::newest_first(dir, "bodies", "ring")? {
+        if let Some(body) = ring::find(&bytes, id) {
+            return Ok(Some(body));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(n: u32) -> LogLine {
+        LogLine {
+            id: format!("line-{n}"),
+            received_at: Timestamp::EPOCH,
+            source: "github".parse().unwrap(),
+            profile: "github".to_owned(),
+            outcome: LogOutcome::NothingOwed,
+            code: None,
+            detail: None,
+            peer: None,
+            event: Some("push".to_owned()),
+            delivery: None,
+            body_sha256: None,
+            key: None,
+            events: Vec::new(),
+            candidates: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_and_bodies_come_back_newest_first_and_a_torn_line_is_skipped() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = LogConfig {
+            path: dir.path().to_owned(),
+            max_bytes: 1 << 20,
+            max_body_bytes: 1 << 20,
+        };
+        let (journal, thread) = Journal::open(&config).unwrap();
+        for n in 0..3 {
+            let body = (n == 1).then(|| Bytes::from_static(b"{\"a\":1}"));
+            journal
+                .record(Entry {
+                    line: line(n),
+                    body,
+                })
+                .await;
+        }
+        drop(journal);
+        drop(thread);
+        let file = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().path());
+        let file = file
+            .into_iter()
+            .find(|p| p.extension().is_some_and(|e| e == "jsonl"))
+            .unwrap();
+        let mut text = std::fs::read(&file).unwrap();
+        text.extend_from_slice(b"{\"id\":\"torn");
+        std::fs::write(&file, text).unwrap();
+        let found = read(dir.path(), 2, |_| true).unwrap();
+        let ids: Vec<&str> = found.iter().map(|l| l.id.as_str()).collect();
+        assert_eq!(ids, ["line-2", "line-1"]);
+        assert_eq!(body(dir.path(), "line-1").unwrap().unwrap(), "{\"a\":1}");
+        assert_eq!(body(dir.path(), "line-2").unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn the_ring_stays_within_its_bound() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = LogConfig {
+            path: dir.path().to_owned(),
+            max_bytes: 16 << 10,
+            max_body_bytes: 16 << 10,
+        };
+        let (journal, thread) = Journal::open(&config).unwrap();
+        for n in 0..500 {
+            journal
+                .record(Entry {
+                    line: line(n),
+                    body: Some(Bytes::from_static(&[0; 100])),
+                })
+                .await;
+        }
+        drop(journal);
+        drop(thread);
+        let bytes: u64 = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().metadata().unwrap().len())
+            .sum();
+        assert!(bytes < 2 * (16 << 10) + 4096, "{bytes}");
+        let newest = read(dir.path(), 1, |_| true).unwrap();
+        assert_eq!(newest[0].id, "line-499");
+    }
+}

@@ -1,0 +1,197 @@
+//! The trail of one delivery: what each step found, gathered for the event log as the delivery passes.
+
+use postern_contract::fault::Fault as _;
+use postern_contract::{Sha256Hex, Timestamp};
+use postern_profiles::VerifiedEvidence;
+
+use crate::decide::Decisions;
+use crate::journal::{Entry, LogCandidate, LogLine, LogOutcome, LogSubscription};
+use crate::pipeline::Stop;
+use crate::receive::RawDelivery;
+use crate::respond::Answer;
+use crate::sources::Source;
+use crate::subscribe::{Denied, Owed};
+
+/// What has been found so far
+pub struct Trail {
+    line: LogLine,
+    body: Option<bytes::Bytes>,
+}
+
+impl Trail {
+    /// Of a delivery to `source` that begins to arrive at `now`
+    pub fn new(source: &Source, now: Timestamp) -> Self {
+        Self {
+            line: LogLine {
+                id: uuid::Uuid::now_v7().to_string(),
+                received_at: now,
+                source: source.name.clone(),
+                profile: source.profile().id().to_owned(),
+                outcome: LogOutcome::NotReceived,
+                code: None,
+                detail: None,
+                peer: None,
+                event: None,
+                delivery: None,
+                body_sha256: None,
+                key: None,
+                events: Vec::new(),
+                candidates: Vec::new(),
+            },
+            body: None,
+        }
+    }
+
+    /// It has arrived whole
+    pub fn received(&mut self, raw: &RawDelivery) {
+        self.line.received_at = raw.received_at;
+        self.line.peer = raw.peer.map(|peer| peer.ip().to_string());
+        self.body = Some(raw.body.clone());
+    }
+
+    /// It is authentic evidence
+    pub fn verified(&mut self, evidence: &VerifiedEvidence) {
+        self.line.event = Some(evidence.event().to_owned());
+        self.line.delivery = evidence.delivery().map(str::to_owned);
+        self.line.body_sha256 = Some(evidence.body_sha256());
+        self.line.key = Some(evidence.key_name().to_owned());
+    }
+
+    /// The triggers that did not match
+    pub fn nonmatches(&mut self, decisions: &Decisions<'_>) {
+        for (candidate, why) in &decisions.nonmatches {
+            self.line.candidates.push(LogCandidate {
+                connector: candidate.trigger.connector().to_owned(),
+                trigger: candidate.trigger.trigger().to_owned(),
+                trigger_digest: candidate.trigger.digest(),
+                matched: false,
+                variant: None,
+                reason: Some(why.reason.as_str().to_owned()),
+                at: why.at.clone(),
+                subscriptions: Vec::new(),
+            });
+        }
+    }
+
+    /// The triggers that matched, and what became of it at their subscriptions
+    pub fn matches(&mut self, owed: &[Owed<'_>]) {
+        for owed in owed {
+            let trigger = &owed.projected().candidate().trigger;
+            let admitted = owed.permits().iter().map(|(digest, to)| LogSubscription {
+                digest: *digest,
+                destination: Some(to.clone()),
+                why: None,
+                at: None,
+            });
+            let denied = owed.denied().iter().map(|(digest, why)| LogSubscription {
+                digest: *digest,
+                destination: None,
+                why: Some(why.code().to_owned()),
+                at: match why {
+                    Denied::Filter(nonmatch) => nonmatch.at.clone(),
+                    Denied::Admission(_) => None,
+                },
+            });
+            self.line.candidates.push(LogCandidate {
+                connector: trigger.connector().to_owned(),
+                trigger: trigger.trigger().to_owned(),
+                trigger_digest: trigger.digest(),
+                matched: true,
+                variant: owed
+                    .projected()
+                    .matched()
+                    .found()
+                    .variant()
+                    .map(str::to_owned),
+                reason: None,
+                at: None,
+                subscriptions: admitted.chain(denied).collect(),
+            });
+        }
+    }
+
+    /// It goes no further: the step is noted, and the answer to the outside does not say it
+    pub fn stopped(&mut self, stop: Stop) -> Answer {
+        let (outcome, code, detail, answer) = match stop {
+            Stop::Busy => (
+                LogOutcome::NotReceived,
+                "busy",
+                "too many deliveries of this source are under way".to_owned(),
+                Answer::Busy,
+            ),
+            Stop::NotReceived(why) => (
+                LogOutcome::NotReceived,
+                why.code(),
+                why.to_string(),
+                Answer::NotReceived(why),
+            ),
+            Stop::Refused(why) => (
+                LogOutcome::Refused,
+                why.code(),
+                match &why.detail {
+                    Some(detail) => format!("{why}: {detail}"),
+                    None => why.to_string(),
+                },
+                Answer::Refused,
+            ),
+            Stop::Malformed(why) => (
+                LogOutcome::Malformed,
+                why.code(),
+                why.to_string(),
+                Answer::Malformed,
+            ),
+            Stop::NotCanonical(why) => (
+                LogOutcome::Malformed,
+                "not-canonical",
+                why.to_string(),
+                Answer::Malformed,
+            ),
+            Stop::NotStored(why) => (
+                LogOutcome::Unavailable,
+                why.code(),
+                why.to_string(),
+                Answer::Unavailable,
+            ),
+            Stop::Handshake(reply) => {
+                self.line.outcome = LogOutcome::Handshake;
+                self.body = None;
+                return Answer::Handshake(reply);
+            }
+        };
+        if outcome != LogOutcome::Malformed {
+            // Only what has been authenticated is kept
+            self.body = self
+                .body
+                .take()
+                .filter(|_| outcome == LogOutcome::Unavailable);
+        } else if let Some(body) = &self.body {
+            self.line.body_sha256 = Some(Sha256Hex::of(body));
+        }
+        self.line.outcome = outcome;
+        self.line.code = Some(code.to_owned());
+        self.line.detail = Some(detail);
+        answer
+    }
+
+    /// What became of it: for the counters
+    pub fn end(mut self, answer: &Answer) -> Entry {
+        match answer {
+            Answer::Accepted(events) => {
+                self.line.outcome = LogOutcome::Accepted;
+                self.line.events.clone_from(events);
+                self.body = None;
+            }
+            Answer::Replay(events) => {
+                self.line.outcome = LogOutcome::Replay;
+                self.line.events.clone_from(events);
+                self.body = None;
+            }
+            Answer::NothingOwed => self.line.outcome = LogOutcome::NothingOwed,
+            _ => {}
+        }
+        Entry {
+            line: self.line,
+            body: self.body,
+        }
+    }
+}
