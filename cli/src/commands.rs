@@ -6,6 +6,7 @@ mod man;
 mod predicate;
 pub mod profile;
 mod reference;
+mod send;
 
 use clap::Subcommand;
 
@@ -17,6 +18,7 @@ use crate::output::{Exit, Output};
 pub enum Command {
     Profile(profile::Args),
     Predicate(predicate::Args),
+    Send(send::Args),
     Completions(completions::Args),
     Man(man::Args),
     Reference(reference::Args),
@@ -28,6 +30,7 @@ impl Command {
         match self {
             Self::Profile(args) => profile::run(args, output),
             Self::Predicate(args) => predicate::run(args, output),
+            Self::Send(args) => send::run(args, output),
             Self::Completions(args) => completions::run(args, output),
             Self::Man(args) => man::run(args, output),
             Self::Reference(args) => reference::run(args, output),

@@ -2,6 +2,7 @@
 //! command does stands in `commands/<verb>.rs`.
 
 mod arguments;
+mod captured;
 mod commands;
 mod conformance;
 mod environment;

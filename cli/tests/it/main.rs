@@ -12,4 +12,6 @@ mod profile;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
+mod send;
+#[cfg(test)]
 mod support;

@@ -1,0 +1,60 @@
+//! Fixtures: a captured request, or a bare JSON body. Reading one verifies nothing.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use postern_contract::{CapturedRequest, Document};
+use postern_profiles::vectors;
+
+use crate::failure::Failure;
+use crate::input;
+
+/// What a fixture's file holds
+pub enum Fixture {
+    /// A recorded request and its body's bytes
+    Request(CapturedRequest, Bytes),
+    /// The body alone
+    Body(Bytes),
+}
+
+impl Fixture {
+    /// Reads a file, or standard input for `-`. An object with `method` and `url`, and nothing beside the
+    /// keys of a captured request, is one; everything else is a body.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let text = input::bytes(path)?;
+        let request = Document::parse(text.clone()).is_ok_and(|document| is_request(&document));
+        if request {
+            let (request, body) = parse(&text, path)?;
+            Ok(Self::Request(request, body))
+        } else {
+            Ok(Self::Body(text))
+        }
+    }
+}
+
+/// Reads a captured request, which a bare body is not
+pub fn request(path: &Path) -> Result<(CapturedRequest, Bytes), Failure> {
+    parse(&input::bytes(path)?, path)
+}
+
+fn is_request(document: &Document) -> bool {
+    const KEYS: [&str; 5] = ["method", "url", "headers", "body", "body_base64"];
+    let root = document.root();
+    let text = |key| {
+        root.member(key)
+            .is_some_and(|value| value.as_str().is_some())
+    };
+    let known =
+        (root.members()).is_some_and(|mut members| members.all(|(key, _)| KEYS.contains(&key)));
+    known && text("method") && text("url")
+}
+
+fn parse(text: &[u8], path: &Path) -> Result<(CapturedRequest, Bytes), Failure> {
+    let fail = |why: String| {
+        Failure::call("not-a-request", format!("`{}`: {why}", path.display()))
+            .hint("a captured request is `{method, url, headers, body | body_base64}`")
+    };
+    let request: CapturedRequest = serde_json::from_slice(text).map_err(|e| fail(e.to_string()))?;
+    let body = vectors::body(&request).map_err(fail)?;
+    Ok((request, body))
+}

@@ -1,0 +1,69 @@
+//! Which profile a recorded delivery is of: told by the headers that profiles read, where only one fits.
+//! For signing alone: verification never guesses.
+
+use postern_contract::CapturedRequest;
+use postern_profiles::Profile;
+use serde_json::Value;
+
+use crate::commands::profile;
+use crate::failure::Failure;
+
+/// The one profile that reads any of the request's headers
+pub(super) fn profile(request: &CapturedRequest) -> Result<&'static Profile, Failure> {
+    let has = |name: &String| {
+        request
+            .headers
+            .keys()
+            .any(|key| key.eq_ignore_ascii_case(name))
+    };
+    let fitting: Vec<&Profile> = (profile::catalogue()?.iter())
+        .filter(|profile| headers(profile).iter().any(has))
+        .collect();
+    match fitting.as_slice() {
+        [one] => Ok(one),
+        [] => Err(Failure::call(
+            "unknown-provider",
+            "no profile reads any of the fixture's headers",
+        )
+        .hint("name the profile with `--profile`; see `postern profile list`")),
+        several => {
+            let ids: Vec<String> = several.iter().map(|p| format!("`{}`", p.id())).collect();
+            let why = format!(
+                "the fixture's headers fit several profiles: {}",
+                ids.join(", ")
+            );
+            Err(Failure::call("ambiguous-provider", why).hint("name one with `--profile`"))
+        }
+    }
+}
+
+/// The headers that a profile reads, as its frozen document names them
+fn headers(profile: &Profile) -> Vec<String> {
+    let mut names = Vec::new();
+    // Our own canonical document: serde reads it
+    if let Ok(document) = serde_json::from_slice(profile.document()) {
+        collect(&document, &mut names);
+    }
+    // Every client may send these
+    names.retain(|name| {
+        !["authorization", "content-type"].contains(&name.to_ascii_lowercase().as_str())
+    });
+    names
+}
+
+fn collect(value: &Value, names: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members {
+                match value {
+                    Value::String(name) if key == "header" || key == "id-header" => {
+                        names.push(name.clone());
+                    }
+                    other => collect(other, names),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
