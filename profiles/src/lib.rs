@@ -24,4 +24,4 @@ pub use key::{BindError, Key, KeyMaterial};
 pub use profile::{Ack, Integrity, Profile, Reply};
 pub use refusal::{Refusal, Step};
 pub use request::{HeaderSource, RequestParts};
-pub use verifier::{Outcome, Tolerance, Verifier};
+pub use verifier::{Outcome, Tolerance, Unverified, Verifier};

@@ -87,6 +87,60 @@ impl Profile {
     }
 }
 
+/// A delivery read without authenticating it: for trials and fixtures, never for a gateway
+pub struct Unverified {
+    /// The native event's name, where the profile finds one
+    pub event: Option<String>,
+    /// The delivery's id by the provider
+    pub delivery: Option<String>,
+    /// The JSON text of the evidence
+    pub evidence: Bytes,
+}
+
+impl Profile {
+    /// Reads a request as if it were authentic
+    pub fn read_unverified(&self, request: &RequestParts<'_>) -> Unverified {
+        let evidence = self.form(request).unwrap_or_else(|| request.body.clone());
+        let id = self.declared.auth.iter().find_map(|auth| {
+            let id = one(request.headers, auth.id_header.as_deref()?)?;
+            std::str::from_utf8(id).ok()
+        });
+        let document = Document::parse(evidence.clone()).ok();
+        let document = document.as_ref();
+        Unverified {
+            event: document.and_then(|d| self.event(request.headers, d, id)),
+            delivery: (self.declared.delivery.as_ref())
+                .and_then(|source| source.read(request.headers, document?, id)),
+            evidence,
+        }
+    }
+
+    fn form(&self, request: &RequestParts<'_>) -> Option<Bytes> {
+        let form = self.declared.form.as_ref()?;
+        if !form::is_form(request.headers) {
+            return None;
+        }
+        // A form that is no text is no JSON either: it stays what it is
+        form::evidence(form, request.body)
+    }
+
+    fn event(
+        &self,
+        headers: &dyn HeaderSource,
+        document: &Document,
+        signed_id: Option<&str>,
+    ) -> Option<String> {
+        let mut texts = |source: &crate::source::Source| source.read(headers, document, signed_id);
+        match &self.declared.event {
+            Event::First(sources) => sources.iter().find_map(&mut texts),
+            Event::Join(sources) => {
+                let texts: Option<Vec<String>> = sources.iter().map(texts).collect();
+                texts.map(|texts| texts.join("."))
+            }
+        }
+    }
+}
+
 fn live(auth: &Auth, key: &Key) -> Result<LiveKey, BindError> {
     let decoded: Secret = key::decode(key, auth.scheme, auth.key)?;
     let ready = Ready::new(auth.scheme, decoded)
@@ -129,7 +183,7 @@ impl Verifier {
         let read = read_header(auth, header, request.headers)?;
         // Where the form's field is what is signed, it has to be read first; else nothing is read yet
         let form = (auth.content.contains(&Part::Evidence))
-            .then(|| self.form(request))
+            .then(|| self.profile.form(request))
             .flatten();
         let content = content(auth, &read, request.body, form.as_ref())?;
         let mut any_live = false;
@@ -147,7 +201,10 @@ impl Verifier {
         };
         let text = match &form {
             Some(text) => text.clone(),
-            None => self.form(request).unwrap_or_else(|| request.body.clone()),
+            None => self
+                .profile
+                .form(request)
+                .unwrap_or_else(|| request.body.clone()),
         };
         self.read(request, auth, key, &read, &content, text, now)
     }
@@ -194,7 +251,7 @@ impl Verifier {
             return Ok(Outcome::Handshake(reply));
         }
         let signed_id = read.id.and_then(|id| std::str::from_utf8(id).ok());
-        let Some(event) = self.event(request.headers, &document, signed_id) else {
+        let Some(event) = self.profile.event(request.headers, &document, signed_id) else {
             return Ok(Outcome::Malformed(Malformed::NoEvent));
         };
         let source = self.profile.declared.delivery.as_ref();
@@ -252,31 +309,6 @@ impl Verifier {
             }
         }
         Err(Step::SignatureMissing.into())
-    }
-
-    fn form(&self, request: &RequestParts<'_>) -> Option<Bytes> {
-        let form = self.profile.declared.form.as_ref()?;
-        if !form::is_form(request.headers) {
-            return None;
-        }
-        // A form that is no text is no JSON either: it stays what it is
-        form::evidence(form, request.body)
-    }
-
-    fn event(
-        &self,
-        headers: &dyn HeaderSource,
-        document: &Document,
-        signed_id: Option<&str>,
-    ) -> Option<String> {
-        let mut texts = |source: &crate::source::Source| source.read(headers, document, signed_id);
-        match &self.profile.declared.event {
-            Event::First(sources) => sources.iter().find_map(&mut texts),
-            Event::Join(sources) => {
-                let texts: Option<Vec<String>> = sources.iter().map(texts).collect();
-                texts.map(|texts| texts.join("."))
-            }
-        }
     }
 
     fn in_time(

@@ -58,7 +58,7 @@ impl std::fmt::Display for Period {
             (60_000, "m"),
             (1_000, "s"),
         ] {
-            if ms % unit == 0 {
+            if ms.is_multiple_of(unit) {
                 return write!(f, "{}{name}", ms / unit);
             }
         }

@@ -1,0 +1,169 @@
+//! Every shipped connector compiles, and every fixture of fixtures/connectors gives what it expects.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a fixture that cannot be read must fail the test"
+)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use postern_compiler::{Connector, shipped, trial};
+use postern_contract::{CapturedRequest, Document, FilterChoice, Timestamp};
+use postern_predicates::{Binding, Decision};
+use postern_profiles::{Catalogue, RequestParts, vectors};
+use serde_json::Value;
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/connectors")
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// What the trigger says of one fixture, in the fixture's own shape
+fn run(connector: &Connector, trigger: &str, dir: &Path) -> (Value, Value) {
+    let read = |file: &str| std::fs::read_to_string(dir.join(file)).unwrap();
+    let expect: Value = serde_json::from_str(&read("expect.json")).unwrap();
+    let request: CapturedRequest = serde_json::from_str(&read("request.json")).unwrap();
+    let binding = Document::parse(Bytes::from(expect["binding"].to_string())).unwrap();
+    let grants = Binding::parse(&binding).unwrap();
+    let trigger = connector.compile(trigger, grants).unwrap();
+    let body = vectors::body(&request).unwrap();
+    let profile = Catalogue::embedded().get(trigger.profile()).unwrap();
+    let parts = RequestParts {
+        method: &request.method,
+        headers: &request,
+        body: &body,
+    };
+    let read = profile.read_unverified(&parts);
+    let delivery = trial::Delivery {
+        event: read.event.as_deref().unwrap_or_default(),
+        id: read.delivery.as_deref(),
+        body: &body,
+        evidence: read.evidence.clone(),
+        received_at: Timestamp::EPOCH,
+    };
+    let trial = trial::run(&trigger, &delivery);
+    let mut got = serde_json::json!({ "match": trial.matched });
+    if let Some(event) = &trial.event {
+        got["variant"] = event.variant.clone().into();
+        got["fields"] = serde_json::to_value(&event.fields).unwrap();
+    }
+    let mut nonmatch = trial.nonmatch.clone();
+    if let (true, Some(filters)) = (trial.matched, expect.get("filters")) {
+        let filters: BTreeMap<String, FilterChoice> =
+            serde_json::from_value(filters.clone()).unwrap();
+        let chosen = trigger.choose(&filters).unwrap();
+        let document = Document::parse(read.evidence).unwrap();
+        if let Decision::Match(found) = trigger.decide(delivery.event, &document)
+            && let Err(why) = chosen.admit(&document, &found)
+        {
+            nonmatch = Some(why);
+            got = serde_json::json!({ "match": false });
+        }
+    }
+    if let Some(why) = nonmatch {
+        got["reason"] = why.reason.as_str().into();
+        if let Some(at) = why.at {
+            got["at"] = at.into();
+        }
+    }
+    let mut wanted = serde_json::Map::new();
+    for key in ["match", "variant", "fields", "reason", "at"] {
+        if let Some(value) = expect.get(key) {
+            wanted.insert(key.to_owned(), value.clone());
+        }
+    }
+    (got, wanted.into())
+}
+
+#[test]
+fn cs_8_01_cs_8_03_every_trigger_has_fixtures_that_match_and_near_misses_and_they_agree() {
+    let (mut cases, mut matches) = (0, 0);
+    for (id, text) in shipped() {
+        let connector = Connector::read(&format!("{id}.md"), text).unwrap();
+        for trigger in connector.triggers() {
+            let dir = fixtures().join(id).join(trigger);
+            let (mut hit, mut miss) = (0, 0);
+            for case in names(&dir) {
+                let (got, wanted) = run(&connector, trigger, &dir.join(&case));
+                assert_eq!(got, wanted, "{id}/{trigger}/{case}");
+                if got["match"] == true {
+                    hit += 1
+                } else {
+                    miss += 1
+                }
+            }
+            assert!(
+                hit > 0 && miss > 0,
+                "{id}/{trigger}: {hit} match, {miss} do not"
+            );
+            cases += hit + miss;
+            matches += hit;
+        }
+        // No fixture without a trigger
+        let mut declared: Vec<String> = connector
+            .triggers()
+            .iter()
+            .map(|t| (*t).to_owned())
+            .collect();
+        declared.sort();
+        assert_eq!(names(&fixtures().join(id)), declared);
+    }
+    println!("{cases} cases, {matches} match");
+}
+
+#[test]
+fn cs_8_08_an_event_holds_only_what_was_in_the_delivery() {
+    // Every projected string stands in the body, or is a canonical spelling of what does: nothing is fetched
+    let connector = shipped().find(|(id, _)| *id == "github").unwrap();
+    let connector = Connector::read("github.md", connector.1).unwrap();
+    let dir = fixtures().join("github/issue-opened/match-opened");
+    let (got, _) = run(&connector, "issue-opened", &dir);
+    let request = std::fs::read_to_string(dir.join("request.json")).unwrap();
+    for (name, value) in got["fields"].as_object().unwrap() {
+        let texts: Vec<String> = match value {
+            Value::Array(items) => items
+                .iter()
+                .map(|i| i.as_str().unwrap().to_owned())
+                .collect(),
+            Value::String(text) => vec![text.clone()],
+            other => vec![other.to_string()],
+        };
+        for text in texts {
+            assert!(request.contains(&text), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn cs_8_04_a_different_profile_or_grant_is_a_different_digest() {
+    let (_, text) = shipped().find(|(id, _)| *id == "github").unwrap();
+    let connector = Connector::read("github.md", text).unwrap();
+    let grants = |name: &str| {
+        BTreeMap::from([(
+            "repositories".to_owned(),
+            vec![postern_contract::Scalar::String(name.to_owned())],
+        )])
+    };
+    let one = connector.compile("issue-opened", grants("a/b")).unwrap();
+    let two = connector.compile("issue-opened", grants("a/c")).unwrap();
+    assert_ne!(one.digest(), two.digest());
+    assert_ne!(one.binding_digest(), two.binding_digest());
+    assert_eq!(
+        one.digest(),
+        connector
+            .compile("issue-opened", grants("a/b"))
+            .unwrap()
+            .digest()
+    );
+}
