@@ -39,3 +39,12 @@ pub fn secret(name: &str) -> Result<Secret, Failure> {
 pub fn now() -> Timestamp {
     SystemClock.now()
 }
+
+/// A variable's bytes, as they are
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that reads the environment"
+)]
+pub fn bytes(name: &str) -> Option<Vec<u8>> {
+    std::env::var_os(name).map(std::ffi::OsString::into_encoded_bytes)
+}

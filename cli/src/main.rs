@@ -4,11 +4,15 @@
 mod arguments;
 mod captured;
 mod commands;
+mod configuration;
 mod conformance;
 mod environment;
 mod failure;
+mod files;
 mod input;
+mod logging;
 mod output;
+mod repository;
 
 fn main() -> std::process::ExitCode {
     arguments::run(std::env::args_os().collect())

@@ -20,6 +20,7 @@ pub mod plans;
 pub mod project;
 pub mod receive;
 pub mod respond;
+pub mod review;
 pub mod server;
 pub mod sources;
 pub mod state;

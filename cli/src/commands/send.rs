@@ -6,11 +6,9 @@ mod guess;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use postern_contract::{CapturedRequest, Timestamp};
 use postern_egress::{Allowed, Answer, Client, NotSent, Outbound};
-use postern_profiles::Profile;
 use serde::Serialize;
 
 use crate::captured;

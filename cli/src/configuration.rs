@@ -1,0 +1,48 @@
+//! Reads `postern.toml`: what is wrong with it is said with its place in the file.
+
+use std::path::Path;
+
+use figment::Figment;
+use figment::providers::{Format as _, Toml};
+use postern_gateway::config::Config;
+use postern_gateway::{Faults, Loaded};
+
+use crate::environment;
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// The configuration in `file`, its relative paths taken from the file's directory
+pub fn read(file: &Path) -> Result<Config, Failure> {
+    if let Err(e) = std::fs::metadata(file) {
+        return Err(Failure::unreadable(file, &e)
+            .hint("see docs/how-to/run-the-gateway.md for a first configuration"));
+    }
+    let config: Config = Figment::from(Toml::file_exact(file))
+        .extract()
+        .map_err(|e| {
+            let said: Vec<String> = e.into_iter().map(|e| e.to_string()).collect();
+            Failure::call(
+                "configuration",
+                format!("`{}`: {}", file.display(), said.join("; ")),
+            )
+        })?;
+    let base = file.parent().unwrap_or(Path::new("."));
+    Ok(config.rooted_at(base))
+}
+
+/// Everything that the configuration names, checked; every fault is said
+pub fn load(config: &Config, output: &Output) -> Result<Loaded, Failure> {
+    Loaded::new(config, &environment::bytes).map_err(|faults| first(faults, output))
+}
+
+/// Says every fault but the last, which becomes the command's own
+pub fn first(faults: Faults, output: &Output) -> Failure {
+    let mut failures: Vec<Failure> = (faults.0.iter())
+        .map(|fault| Failure::refused(&**fault))
+        .collect();
+    let last = failures.pop();
+    for failure in failures {
+        output.failure(&failure);
+    }
+    last.unwrap_or_else(|| Failure::around("start", "the gateway does not start"))
+}
