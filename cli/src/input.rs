@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use bytes::Bytes;
+use postern_contract::Document;
 
 use crate::failure::Failure;
 
@@ -34,6 +35,12 @@ pub fn text(path: &Path) -> Result<String, Failure> {
         let why = format!("`{}`: not UTF-8 at byte {at}", path.display());
         Failure::call("not-utf-8", why)
     })
+}
+
+/// The JSON of a file, or of standard input for `-`
+pub fn document(path: &Path) -> Result<Document, Failure> {
+    Document::parse(bytes(path)?)
+        .map_err(|e| Failure::call("not-json", format!("`{}`: {e}", path.display())))
 }
 
 /// The text of a file, or `None` where there is none

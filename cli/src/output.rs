@@ -115,15 +115,20 @@ impl Output {
         say("\x1b[2m", "note", text);
     }
 
+    /// How to go on, on standard error
+    pub fn hint(&self, text: &str) {
+        say("\x1b[1;36m", "hint", text);
+    }
+
     /// What an operator should look at, on standard error
     pub fn warning(&self, text: &str) {
         say("\x1b[1;33m", "warning", text);
     }
 
-    /// Text that is drawn already, such as diagnostics, on standard error
+    /// Text of several lines, such as a diagnostic drawn on its source, on standard error
     pub fn drawn(&self, text: &str) {
         // Nobody is left to tell when standard error is closed
-        let _ = anstream::stderr().lock().write_all(text.as_bytes());
+        let _ = writeln!(anstream::stderr().lock(), "{}\n", plain(text));
     }
 
     /// Why a command ended: on standard error, or as JSON on standard output
@@ -136,7 +141,7 @@ impl Output {
         let code = failure.code;
         say("\x1b[1;31m", &format!("error[{code}]"), &failure.message);
         for hint in failure.hint.iter().flat_map(|hints| hints.lines()) {
-            say("\x1b[1;36m", "hint", hint);
+            self.hint(hint);
         }
     }
 }

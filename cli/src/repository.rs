@@ -9,8 +9,8 @@ use crate::failure::Failure;
 /// The nearest directory at or above `from` that holds `.git` or `.github`
 pub fn root(from: &Path) -> Option<PathBuf> {
     let from = std::path::absolute(from).ok()?;
-    let found = (from.ancestors())
-        .find(|dir| dir.join(".git").exists() || dir.join(".github").is_dir())?;
+    let found =
+        (from.ancestors()).find(|dir| dir.join(".git").exists() || dir.join(".github").is_dir())?;
     Some(found.to_owned())
 }
 
@@ -60,9 +60,14 @@ fn of_url(url: &str) -> Option<String> {
 fn is_name(text: &str) -> bool {
     let part = |part: &str| {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-        !part.is_empty() && part.len() <= 100 && part != "." && part != ".." && part.bytes().all(allowed)
+        !part.is_empty()
+            && part.len() <= 100
+            && part != "."
+            && part != ".."
+            && part.bytes().all(allowed)
     };
-    text.split_once('/').is_some_and(|(owner, name)| part(owner) && part(name))
+    text.split_once('/')
+        .is_some_and(|(owner, name)| part(owner) && part(name))
 }
 
 #[cfg(test)]
@@ -80,7 +85,13 @@ mod tests {
         ] {
             assert_eq!(of_url(url).as_deref(), Some("octo-org/octo.repo"), "{url}");
         }
-        for url in ["", "/srv/git/repo.git", "https://host/a/b/c", "git@host:repo.git", "https://host"] {
+        for url in [
+            "",
+            "/srv/git/repo.git",
+            "https://host/a/b/c",
+            "git@host:repo.git",
+            "https://host",
+        ] {
             assert_eq!(of_url(url), None, "{url}");
         }
     }

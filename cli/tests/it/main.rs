@@ -2,6 +2,10 @@
 //! suite; a file here a command.
 
 #[cfg(test)]
+mod compile;
+#[cfg(test)]
+mod connector;
+#[cfg(test)]
 mod frame;
 #[cfg(test)]
 mod help;
