@@ -3,6 +3,14 @@
 //!
 //! `cargo run --release -p postern-gateway --example load [-- --json] [--rounds N] [--seconds S]`
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for the bench: it prints, and what it cannot do ends it"
+)]
+
 mod client;
 mod payload;
 mod report;

@@ -31,7 +31,13 @@ pub enum Signing {
 
 impl Plan {
     /// Requests to `path` with a push of `size` bytes to `branch`
-    pub fn new(path: &'static str, size: usize, branch: &str, signing: Signing, expect: u16) -> Self {
+    pub fn new(
+        path: &'static str,
+        size: usize,
+        branch: &str,
+        signing: Signing,
+        expect: u16,
+    ) -> Self {
         let body = push(size, branch);
         let serial = positions(&body, SERIAL.as_bytes());
         Self {
