@@ -58,3 +58,29 @@ fn parse(text: &[u8], path: &Path) -> Result<(CapturedRequest, Bytes), Failure> 
     let body = vectors::body(&request).map_err(fail)?;
     Ok((request, body))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, request: bool) {
+        let document = Document::parse(Bytes::copy_from_slice(text.as_bytes())).unwrap();
+        assert_eq!(is_request(&document), request, "{text}");
+    }
+
+    #[test]
+    fn a_body_is_never_taken_for_a_request() {
+        check(
+            r#"{"method":"POST","url":"https://h.example/","headers":{},"body":""}"#,
+            true,
+        );
+        check(r#"{"method":"POST","url":"https://h.example/"}"#, true);
+        check(
+            r#"{"method":"POST","url":"https://h.example/","action":"opened"}"#,
+            false,
+        );
+        check(r#"{"method":"POST"}"#, false);
+        check(r#"{"method":1,"url":"u"}"#, false);
+        check("[]", false);
+    }
+}

@@ -128,6 +128,10 @@ enum Evaluated {
 }
 
 fn eval(predicate: &str, document: &Path, output: &Output) -> Result<Exit, Failure> {
+    if predicate == "-" && document == Path::new("-") {
+        let why = "standard input is either the predicate or the document";
+        return Err(Failure::call("usage", why));
+    }
     let text = if predicate.trim_start().starts_with('{') {
         Bytes::copy_from_slice(predicate.as_bytes())
     } else {

@@ -367,6 +367,22 @@ fn a_bare_body_needs_the_events_name() {
     );
     let json = test(&body, &["--event", "push", "--json"]).json();
     assert_eq!(json["reason"], "event-not-listed");
+    let args = [
+        "connector",
+        "github",
+        "test",
+        "--phase",
+        "trigger",
+        "--trigger",
+        "issue-opened",
+        "--fixture",
+        "-",
+        "--event",
+        "push",
+        "--json",
+    ];
+    let json = postern(&args).input("{}").run().json();
+    assert_eq!(json["reason"], "event-not-listed");
     let (_dir, body) = with_file("body.json", "{\"action\":");
     let ran = test(&body, &["--event", "issues", "--json"]);
     assert_eq!(

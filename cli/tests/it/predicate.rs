@@ -112,10 +112,10 @@ fn an_invalid_predicate_is_a_no_with_its_path() {
     .input("{}")
     .run();
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
-    let ran = postern(&[&args[..], &["{nonsense"]].concat())
-        .input("{}")
-        .run();
-    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    for wrong in ["{nonsense", "-", "no-such-file.json"] {
+        let ran = postern(&[&args[..], &[wrong]].concat()).input("{}").run();
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{wrong}");
+    }
 }
 
 #[test]

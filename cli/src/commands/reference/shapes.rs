@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use postern_contract::{Admission, CanonicalEvent, CapturedRequest, Subscription};
 use postern_gateway::config::Config;
+use postern_gateway::journal::LogLine;
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value};
 
@@ -59,6 +60,11 @@ fn shapes() -> Vec<Shape> {
             "Admission",
             "The file by which an operator, having reviewed a subscription, lets its events go out.",
         ),
+        shape::<LogLine>(
+            "event-log-line",
+            "Event log line",
+            "What became of one delivery; the log holds one a line. It never holds a body or a secret.",
+        ),
     ]
 }
 
@@ -98,11 +104,24 @@ fn describe(shape: &Shape) -> String {
         }
         if definition.get("properties").is_some() {
             table(&mut text, definition);
+        } else if let Some(choices) = choices(definition) {
+            let _ = write!(text, "\n{choices}");
         } else {
             let _ = writeln!(text, "\n{}", kind(definition));
         }
     }
     text
+}
+
+/// The values of a closed list, each with what it says
+fn choices(schema: &Value) -> Option<String> {
+    let options = schema.get("oneOf").and_then(Value::as_array)?;
+    options.iter().try_fold(String::new(), |mut text, option| {
+        let (value, about) = (option.get("const")?, option.get("description")?.as_str()?);
+        // Writing to a string cannot fail
+        let _ = writeln!(text, "- `{value}`: {}", sentence(about));
+        Some(text)
+    })
 }
 
 /// The members of an object
