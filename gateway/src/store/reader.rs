@@ -99,6 +99,18 @@ impl Reader {
         })
     }
 
+    /// Whether the index is sound
+    pub fn check(&self) -> Result<(), StoreFault> {
+        let said: String = self
+            .connection
+            .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+            .map_err(fault("check its index"))?;
+        if said == "ok" {
+            return Ok(());
+        }
+        Err(StoreFault::Io("trust its index", said))
+    }
+
     /// The newest events first
     pub fn events(&self, limit: usize) -> Result<Vec<StoredEvent>, StoreFault> {
         self.find_events("ORDER BY e.id DESC LIMIT ?1", params![limit as i64])
