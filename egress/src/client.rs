@@ -1,7 +1,9 @@
 //! The client: vets an address, connects to that address alone, sends bytes as they are given, and reads
 //! a bounded answer. No redirects, no proxies, no cookies.
 
-use std::net::{IpAddr, SocketAddr};
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +12,10 @@ use http::{HeaderMap, StatusCode};
 use postern_contract::fault::{Fault, Party, Retry};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
+use tokio::time::{Instant, timeout};
 use url::{Host, Url};
 
-use crate::guard::{Allowed, Forbidden, vet};
+use crate::guard::{Allowed, Forbidden, Vetted, vet};
 
 /// The most bytes of an answer that are read
 const MAX_ANSWER: usize = 64 << 10;
@@ -40,7 +43,7 @@ pub struct Answer {
     pub status: StatusCode,
     /// The headers
     pub headers: HeaderMap,
-    /// The first 64 KiB of the body
+    /// The body as far as it came in time, at most its first 64 KiB
     pub body: Bytes,
 }
 
@@ -117,28 +120,40 @@ pub fn check_url(url: &Url, allowed: &Allowed) -> Result<(), NotSent> {
     }
 }
 
-/// Looks names up and vets what it finds: the connection goes to these addresses and no others
-struct Vetting(Arc<Allowed>);
+tokio::task_local! {
+    /// What the request under way may connect to
+    static VETTED: Vetted;
+}
 
-impl Resolve for Vetting {
+/// Answers with the addresses that were vetted for the request under way. A name is looked up once a
+/// request: what the vetting saw is what is connected to, whatever the name says a moment later.
+// INVARIANT(pinned): a connection to a name goes to an address of its `Vetted`; without one, nowhere.
+struct Pinned;
+
+impl Resolve for Pinned {
     fn resolve(&self, name: Name) -> Resolving {
-        let allowed = Arc::clone(&self.0);
+        // Read now, in the request's own task; the connection may go on in another
+        let vetted = VETTED.try_with(Vetted::clone);
         Box::pin(async move {
-            let host = name.as_str().to_owned();
-            let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
-            // The port is unknown here; the request has been vetted with it before
-            let found: Vec<SocketAddr> = found.collect();
-            let free = |a: &SocketAddr| {
-                vet(vec![a.ip()], &host, 0, &allowed).is_ok()
-                    || allowed.lists_any_port(&host)
-                    || allowed.lists_any_port(&a.ip().to_string())
-            };
-            if !found.iter().all(free) {
-                return Err("an address of the name is forbidden".into());
+            match vetted {
+                Ok(vetted) if vetted.host() == name.as_str() => {
+                    Ok(Box::new(vetted.addresses().to_vec().into_iter()) as Addrs)
+                }
+                _ => Err("the name was not vetted".into()),
             }
-            Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
+}
+
+type Looking = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
+/// Looks a name up
+type Lookup = Arc<dyn Fn(String, u16) -> Looking + Send + Sync>;
+
+fn by_the_system(name: String, port: u16) -> Looking {
+    Box::pin(async move {
+        let found = tokio::net::lookup_host((name, port)).await?;
+        Ok(found.map(|address| address.ip()).collect())
+    })
 }
 
 /// The pooled client
@@ -146,28 +161,38 @@ impl Resolve for Vetting {
 pub struct Client {
     http: reqwest::Client,
     allowed: Arc<Allowed>,
+    lookup: Lookup,
 }
 
 impl Client {
     /// A client that reaches public addresses, and what `allowed` lists
+    pub fn new(allowed: Allowed) -> Result<Self, NotSent> {
+        Self::with_lookup(allowed, Arc::new(by_the_system))
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place that makes an HTTP client"
     )]
-    pub fn new(allowed: Allowed) -> Result<Self, NotSent> {
-        let allowed = Arc::new(allowed);
+    fn with_lookup(allowed: Allowed, lookup: Lookup) -> Result<Self, NotSent> {
         let http = reqwest::Client::builder()
             .redirect(Policy::none())
+            // Whoever asks counts the attempts
+            .retry(reqwest::retry::never())
             .no_proxy()
             .referer(false)
-            .dns_resolver(Arc::new(Vetting(Arc::clone(&allowed))))
+            .dns_resolver(Arc::new(Pinned))
             .connect_timeout(CONNECT_TIMEOUT)
             .pool_max_idle_per_host(IDLE_PER_HOST)
             .pool_idle_timeout(IDLE_TIMEOUT)
             .user_agent(concat!("postern/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|e| NotSent::Connection(e.to_string()))?;
-        Ok(Self { http, allowed })
+        Ok(Self {
+            http,
+            allowed: Arc::new(allowed),
+            lookup,
+        })
     }
 
     /// What it may reach
@@ -177,32 +202,15 @@ impl Client {
 
     /// Posts `outbound`
     pub async fn post(&self, outbound: Outbound) -> Result<Answer, NotSent> {
-        let timeout = outbound.timeout;
-        tokio::time::timeout(timeout, self.exchange(outbound))
+        let (began, limit) = (Instant::now(), outbound.timeout);
+        let mut answer = timeout(limit, self.exchange(outbound))
             .await
-            .map_err(|_| NotSent::Timeout)?
-    }
-
-    async fn exchange(&self, outbound: Outbound) -> Result<Answer, NotSent> {
-        check_url(&outbound.url, &self.allowed)?;
-        self.vet(&outbound.url).await?;
-        let mut answer = self
-            .http
-            .post(outbound.url)
-            .headers(outbound.headers)
-            .body(outbound.body)
-            .send()
-            .await
-            .map_err(failed)?;
+            .map_err(|_| NotSent::Timeout)??;
         let (status, headers) = (answer.status(), answer.headers().clone());
         let mut body = BytesMut::new();
-        while let Some(chunk) = answer.chunk().await.map_err(failed)? {
-            let room = MAX_ANSWER - body.len();
-            body.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
-            if body.len() == MAX_ANSWER {
-                break;
-            }
-        }
+        // The status is the answer: a body that breaks off or never ends does not undo it
+        let rest = limit.saturating_sub(began.elapsed());
+        let _ = timeout(rest, read(&mut answer, &mut body)).await;
         Ok(Answer {
             status,
             headers,
@@ -210,25 +218,48 @@ impl Client {
         })
     }
 
+    async fn exchange(&self, outbound: Outbound) -> Result<reqwest::Response, NotSent> {
+        check_url(&outbound.url, &self.allowed)?;
+        let vetted = self.vet(&outbound.url).await?;
+        let request = self
+            .http
+            .post(outbound.url)
+            .headers(outbound.headers)
+            .body(outbound.body);
+        VETTED.scope(vetted, request.send()).await.map_err(failed)
+    }
+
     /// Vets every address of the URL's host. The client never asks its resolver about a literal address,
     /// in whatever spelling: those are vetted here alone.
-    async fn vet(&self, url: &Url) -> Result<(), NotSent> {
+    async fn vet(&self, url: &Url) -> Result<Vetted, NotSent> {
         let port = url.port_or_known_default().unwrap_or(0);
         let (addresses, host): (Vec<IpAddr>, String) = match url.host() {
             None => return Err(NotSent::Url("there is no host")),
             Some(Host::Ipv4(address)) => (vec![address.into()], address.to_string()),
             Some(Host::Ipv6(address)) => (vec![address.into()], address.to_string()),
             Some(Host::Domain(name)) => {
-                let unresolved =
-                    |e: std::io::Error| NotSent::Unresolved(name.to_owned(), e.to_string());
-                let found = tokio::net::lookup_host((name, port))
+                let unresolved = |why: String| NotSent::Unresolved(name.to_owned(), why);
+                let found = (self.lookup)(name.to_owned(), port)
                     .await
-                    .map_err(unresolved)?;
-                (found.map(|a| a.ip()).collect(), name.to_owned())
+                    .map_err(|e| unresolved(e.to_string()))?;
+                if found.is_empty() {
+                    return Err(unresolved("it has no address".to_owned()));
+                }
+                (found, name.to_owned())
             }
         };
-        vet(addresses, &host, port, &self.allowed)?;
-        Ok(())
+        Ok(vet(addresses, &host, port, &self.allowed)?)
+    }
+}
+
+/// Reads as much of the body as is kept
+async fn read(answer: &mut reqwest::Response, body: &mut BytesMut) {
+    while let Ok(Some(chunk)) = answer.chunk().await {
+        let room = MAX_ANSWER - body.len();
+        body.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
+        if body.len() == MAX_ANSWER {
+            return;
+        }
     }
 }
 
@@ -248,78 +279,4 @@ fn failed(e: reqwest::Error) -> NotSent {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn client(allow: &[&str]) -> Client {
-        let allow: Vec<String> = allow.iter().map(|a| (*a).to_owned()).collect();
-        Client::new(Allowed::parse(&allow).unwrap()).unwrap()
-    }
-
-    async fn code(client: &Client, url: &str) -> &'static str {
-        let outbound = Outbound {
-            url: url.parse().unwrap(),
-            headers: HeaderMap::new(),
-            body: Bytes::new(),
-            timeout: Duration::from_secs(5),
-        };
-        client
-            .post(outbound)
-            .await
-            .map_or_else(|e| e.code(), |_| "sent")
-    }
-
-    #[tokio::test]
-    async fn literal_addresses_are_vetted_in_every_spelling() {
-        let client = client(&[]);
-        for url in [
-            "https://127.0.0.1/",
-            "https://2130706433/",
-            "https://0x7f.1/",
-            "https://0177.0.0.1/",
-            "https://127.1/",
-            "https://0/",
-            "https://[::ffff:127.0.0.1]/",
-            "https://[::1]/",
-            "https://localhost/",
-            "https://169.254.169.254/latest/meta-data",
-        ] {
-            assert_eq!(code(&client, url).await, "egress-forbidden", "{url}");
-        }
-        assert_eq!(code(&client, "http://1.1.1.1/").await, "egress-url");
-        assert_eq!(code(&client, "https://u:p@1.1.1.1/").await, "egress-url");
-        assert_eq!(code(&client, "ftp://1.1.1.1/").await, "egress-url");
-    }
-
-    #[tokio::test]
-    async fn report_d44_a_redirect_is_an_answer_and_is_not_followed() {
-        use tokio::io::{AsyncReadExt, AsyncWriteExt};
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(async move {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let mut buffer = [0; 1024];
-            let _ = stream.read(&mut buffer).await.unwrap();
-            let answer = format!(
-                "HTTP/1.1 302 Found\r\nlocation: http://{address}/again\r\ncontent-length: 0\r\n\r\n"
-            );
-            stream.write_all(answer.as_bytes()).await.unwrap();
-            // A second request would come here
-            tokio::time::timeout(Duration::from_millis(200), listener.accept())
-                .await
-                .is_err()
-        });
-        let client = client(&[&address.to_string()]);
-        let outbound = Outbound {
-            url: format!("http://{address}/").parse().unwrap(),
-            headers: HeaderMap::new(),
-            body: Bytes::from_static(b"x"),
-            timeout: Duration::from_secs(5),
-        };
-        assert_eq!(
-            client.post(outbound).await.unwrap().status,
-            StatusCode::FOUND
-        );
-        assert!(server.await.unwrap(), "nothing follows");
-    }
-}
+mod tests;

@@ -5,4 +5,4 @@ pub mod client;
 pub mod guard;
 
 pub use client::{Answer, Client, NotSent, Outbound};
-pub use guard::{Allowed, Forbidden};
+pub use guard::{Allowed, Forbidden, Vetted};
