@@ -9,14 +9,14 @@ mod http;
 pub mod retry;
 pub mod standard_webhooks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use postern_contract::{Name, Timestamp};
 use postern_egress::Client;
-use tokio::sync::{Notify, Semaphore};
-use tokio::task::JoinSet;
+use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::NotAdmitted;
@@ -98,6 +98,7 @@ pub struct Dispatcher {
 
 /// The running tasks of a set of destinations
 pub struct Running {
+    names: BTreeSet<Name>,
     tasks: JoinSet<()>,
     stop: CancellationToken,
 }
@@ -124,49 +125,72 @@ impl Dispatcher {
             let (this, destination) = (self.clone(), Arc::clone(destination));
             tasks.spawn(this.serve(destination, stop.clone()));
         }
-        Running { tasks, stop }
+        Running {
+            names: destinations.keys().cloned().collect(),
+            tasks,
+            stop,
+        }
+    }
+
+    /// Puts `destinations` in the place of those that run. Attempts under way end as they began, each
+    /// within its own timeout; what a removed destination is owed waits until it is configured again.
+    pub fn replace(
+        &self,
+        mut running: Running,
+        destinations: &BTreeMap<Name, Arc<Destination>>,
+    ) -> Running {
+        running.stop.cancel();
+        for name in &running.names {
+            if !destinations.contains_key(name) {
+                tracing::warn!(destination = %name, "a destination is gone: what it is owed waits");
+            }
+        }
+        let mut started = self.start(destinations);
+        // Whoever stops the new tasks waits for the old ones too
+        (started.tasks).spawn(async move { while running.tasks.join_next().await.is_some() {} });
+        started
     }
 
     async fn serve(self, destination: Arc<Destination>, stop: CancellationToken) {
-        let slots = Arc::new(Semaphore::new(destination.concurrency.max(1)));
         let mut attempts = JoinSet::new();
         loop {
             // Registered before looking: a commit in between is not missed
             let woken = self.wake.0.notified();
             tokio::pin!(woken);
             woken.as_mut().enable();
-            while attempts.try_join_next().is_some() {}
-            let free = slots.available_permits();
-            let claimed = if free == 0 || stop.is_cancelled() {
-                Ok(Vec::new())
-            } else {
-                self.claim(&destination, free).await
-            };
-            let pause = match claimed {
-                Ok(claimed) if !claimed.is_empty() => {
-                    for claimed in claimed {
-                        let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
-                            break;
-                        };
-                        let (this, destination) = (self.clone(), Arc::clone(&destination));
-                        attempts.spawn(async move {
-                            this.deliver(&destination, claimed).await;
-                            drop(slot);
-                        });
+            while let Some(ended) = attempts.try_join_next() {
+                note(&destination, ended);
+            }
+            if stop.is_cancelled() {
+                break;
+            }
+            // A destination that is busy asks nothing of the store, which all of them share
+            let free = destination.concurrency.saturating_sub(attempts.len());
+            let pause = match free {
+                0 => LONGEST_SLEEP,
+                _ => match self.claim(&destination, free).await {
+                    Ok(claimed) if !claimed.is_empty() => {
+                        for claimed in claimed {
+                            let (this, destination) = (self.clone(), Arc::clone(&destination));
+                            attempts
+                                .spawn(async move { this.deliver(&destination, claimed).await });
+                        }
+                        continue;
                     }
-                    continue;
-                }
-                Ok(_) => self.pause(&destination).await,
-                Err(()) => STORE_PAUSE,
+                    Ok(_) => self.pause(&destination).await,
+                    Err(()) => STORE_PAUSE,
+                },
             };
             tokio::select! {
                 () = stop.cancelled() => break,
                 () = woken => {}
-                _ = attempts.join_next(), if !attempts.is_empty() => {}
+                Some(ended) = attempts.join_next() => note(&destination, ended),
                 () = tokio::time::sleep(pause) => {}
             }
         }
-        while attempts.join_next().await.is_some() {}
+        while let Some(ended) = attempts.join_next().await {
+            note(&destination, ended);
+        }
     }
 
     async fn claim(&self, destination: &Destination, limit: usize) -> Result<Vec<Claimed>, ()> {
@@ -274,5 +298,12 @@ impl Dispatcher {
             }
         };
         (true, attempt)
+    }
+}
+
+/// An attempt that broke off has settled nothing: its lease ends, and it is made again
+fn note(destination: &Destination, ended: Result<(), JoinError>) {
+    if let Err(e) = ended {
+        tracing::error!(destination = %destination.name, error = %e, "an attempt broke off");
     }
 }

@@ -80,3 +80,26 @@ fn percent_encoded(value: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::percent_encoded;
+
+    #[test]
+    fn header_values_are_encoded_as_the_binding_says() {
+        // The binding's own example, and each kind of character
+        assert_eq!(
+            percent_encoded("Euro \u{20ac} \u{1f600}"),
+            "Euro%20%E2%82%AC%20%F0%9F%98%80"
+        );
+        for (value, encoded) in [
+            ("a b", "a%20b"),
+            ("\"", "%22"),
+            ("%", "%25"),
+            ("~!/:", "~!/:"),
+            ("\n\x7f", "%0A%7F"),
+        ] {
+            assert_eq!(percent_encoded(value), encoded);
+        }
+    }
+}

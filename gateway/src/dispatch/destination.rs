@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use postern_contract::Name;
 use postern_contract::fault::{Fault, Party};
+use postern_contract::{Name, Secret};
 use postern_egress::Allowed;
 use url::Url;
 
@@ -17,16 +17,27 @@ use crate::admission::{DestinationFacts, Provenance};
 use crate::config::{DestinationConfig, DestinationKind, ModeConfig};
 use crate::keys::{self, Environment, KeyFault, Material};
 
-/// Headers that are ours to set
+/// Headers that are ours to set, or that are about the connection and the body's bytes
 const OURS: &[&str] = &[
+    "connection",
+    "content-encoding",
     "content-length",
     "content-type",
+    "expect",
     "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
     "transfer-encoding",
+    "upgrade",
     "webhook-id",
     "webhook-signature",
     "webhook-timestamp",
 ];
+
+/// The most attempts of one destination at once
+const MAX_CONCURRENCY: usize = 1_024;
 
 /// Where events go
 #[derive(Debug)]
@@ -74,7 +85,7 @@ pub struct Command {
     /// Its arguments
     pub arguments: Vec<String>,
     /// All that it sees of the environment
-    pub environment: Vec<(String, Vec<u8>)>,
+    pub environment: Vec<(String, Secret)>,
     /// Its working directory
     pub cwd: Option<PathBuf>,
 }
@@ -125,6 +136,13 @@ impl Destination {
             DestinationKind::Http => http(name, config, allowed, environment, &mut faults),
             DestinationKind::Command => command(name, config, environment, &mut faults),
         };
+        if !(1..=MAX_CONCURRENCY).contains(&config.concurrency) {
+            faults.push(DestinationFault::Setting(
+                name.clone(),
+                "concurrency",
+                format!("is {}: want 1 to {MAX_CONCURRENCY}", config.concurrency),
+            ));
+        }
         let credential = match (config.app, config.installation) {
             (None, None) => None,
             (Some(app), Some(installation)) => Some(Provenance { app, installation }),
@@ -218,7 +236,7 @@ fn http(
         match keys::load(key, environment) {
             Err(fault) => faults.push(DestinationFault::Key(name.clone(), n, fault)),
             Ok(loaded) => match &loaded.material {
-                Material::Secret(secret) => match SigningKey::new(secret) {
+                Material::Secret(secret) => match SigningKey::new(secret, loaded.not_after) {
                     Ok(key) => signing.push(key),
                     Err(e) => faults.push(DestinationFault::Signing(name.clone(), n, e)),
                 },
@@ -269,8 +287,15 @@ fn command(
     };
     let mut seen = Vec::new();
     for variable in &config.env {
+        if variable.is_empty() || variable.contains(['=', '\0']) {
+            fail(
+                "env",
+                &format!("`{}` names no variable", variable.escape_debug()),
+            );
+            continue;
+        }
         match environment(variable) {
-            Some(value) => seen.push((variable.clone(), value)),
+            Some(value) => seen.push((variable.clone(), Secret::new(value))),
             None => fail(
                 "env",
                 &format!("the environment variable `{variable}` is not set"),

@@ -15,7 +15,7 @@ use crate::config::ModeConfig;
 use crate::store::Claimed;
 
 /// The most characters of an answer that the log keeps
-const KEPT: usize = 200;
+const KEPT: usize = 1_024;
 
 /// One attempt
 pub(super) async fn attempt(
@@ -39,7 +39,16 @@ pub(super) async fn attempt(
             event.data().clone()
         }
     };
-    let signed = standard_webhooks::headers(&to.signing, &claimed.id.to_string(), now, &body);
+    let signed = match standard_webhooks::headers(&to.signing, &claimed.id.to_string(), now, &body)
+    {
+        Ok(signed) => signed,
+        Err(why) => {
+            return Attempt::Failed {
+                detail: format!("signing-expired: {why}"),
+                retry_after: None,
+            };
+        }
+    };
     signed
         .iter()
         .for_each(|(name, value)| set(&mut headers, name, value));
@@ -53,8 +62,8 @@ pub(super) async fn attempt(
         Ok(answer) => answer,
         Err(why) if why.retry() == Retry::Never => {
             return Attempt::Gone {
-                reason: why.code(),
-                detail: why.to_string(),
+                reason: "egress-refused",
+                detail: format!("{}: {why}", why.code()),
             };
         }
         Err(why) => {
@@ -87,7 +96,7 @@ pub(super) async fn attempt(
         }
     } else if status.is_redirection() {
         Attempt::Failed {
-            detail: format!("{detail} (redirects are not followed)"),
+            detail: format!("redirect-not-followed: {detail}"),
             retry_after: None,
         }
     } else {

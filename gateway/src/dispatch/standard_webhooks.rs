@@ -7,7 +7,15 @@ use sha2::Sha256;
 
 /// A signing secret
 #[derive(Clone)]
-pub struct SigningKey(Hmac<Sha256>);
+pub struct SigningKey {
+    mac: Hmac<Sha256>,
+    not_after: Option<Timestamp>,
+}
+
+/// Every signing secret has ended: what cannot be signed is not sent
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no signing secret is live any more")]
+pub struct NoLiveKey;
 
 impl std::fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -21,8 +29,8 @@ impl std::fmt::Debug for SigningKey {
 pub struct NotASigningKey;
 
 impl SigningKey {
-    /// Reads `whsec_…`
-    pub fn new(secret: &Secret) -> Result<Self, NotASigningKey> {
+    /// Reads `whsec_…`, which signs until `not_after`
+    pub fn new(secret: &Secret, not_after: Option<Timestamp>) -> Result<Self, NotASigningKey> {
         let text = secret
             .expose()
             .strip_prefix(b"whsec_")
@@ -33,13 +41,16 @@ impl SigningKey {
         if !(24..=64).contains(&bytes.len()) {
             return Err(NotASigningKey);
         }
-        Hmac::new_from_slice(&bytes)
-            .map(Self)
-            .map_err(|_| NotASigningKey)
+        let mac = Hmac::new_from_slice(&bytes).map_err(|_| NotASigningKey)?;
+        Ok(Self { mac, not_after })
+    }
+
+    fn live(&self, now: Timestamp) -> bool {
+        self.not_after.is_none_or(|end| now < end)
     }
 
     fn sign(&self, id: &str, timestamp: &str, body: &[u8]) -> String {
-        let mut mac = self.0.clone();
+        let mut mac = self.mac.clone();
         for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
             mac.update(part);
         }
@@ -51,20 +62,26 @@ impl SigningKey {
     }
 }
 
-/// The three headers of one attempt
+/// The three headers of one attempt: a signature for every secret that is live at `now`
 pub fn headers(
     keys: &[SigningKey],
     id: &str,
     now: Timestamp,
     body: &[u8],
-) -> [(&'static str, String); 3] {
+) -> Result<[(&'static str, String); 3], NoLiveKey> {
     let timestamp = now.unix().to_string();
-    let signatures: Vec<String> = keys.iter().map(|k| k.sign(id, &timestamp, body)).collect();
-    [
+    let signatures: Vec<String> = (keys.iter())
+        .filter(|key| key.live(now))
+        .map(|key| key.sign(id, &timestamp, body))
+        .collect();
+    if signatures.is_empty() {
+        return Err(NoLiveKey);
+    }
+    Ok([
         ("webhook-id", id.to_owned()),
         ("webhook-timestamp", timestamp),
         ("webhook-signature", signatures.join(" ")),
-    ]
+    ])
 }
 
 #[cfg(test)]
@@ -72,7 +89,7 @@ mod tests {
     use super::*;
 
     fn key(text: &str) -> Result<SigningKey, NotASigningKey> {
-        SigningKey::new(&Secret::new(text.as_bytes().to_vec()))
+        SigningKey::new(&Secret::new(text.as_bytes().to_vec()), None)
     }
 
     #[test]
@@ -80,7 +97,7 @@ mod tests {
         let keys = [key("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD").unwrap()];
         let body = br#"{"email":"test@example.com","username":"test_user"}"#;
         let now = Timestamp::from_unix(1_649_367_553).unwrap();
-        let headers = headers(&keys, "msg_27UH4WbU6Z5A5EzD8u03UvzRbpk", now, body);
+        let headers = headers(&keys, "msg_27UH4WbU6Z5A5EzD8u03UvzRbpk", now, body).unwrap();
         assert_eq!(
             headers[2].1,
             "v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw="
@@ -99,7 +116,8 @@ mod tests {
             "msg_p5jXN8AQM9LWM0D4loKWxJek",
             now,
             br#"{"test": 2432232314}"#,
-        );
+        )
+        .unwrap();
         let mut parts = both[2].1.split(' ');
         parts.next().unwrap();
         // The published signature of the second secret
@@ -108,6 +126,28 @@ mod tests {
             Some("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
         );
         assert_eq!(parts.next(), None);
+    }
+
+    #[test]
+    fn report_b35_a_secret_that_has_ended_signs_no_more() {
+        let at = |seconds| Timestamp::from_unix(seconds).unwrap();
+        let ending = |text: &str, seconds| {
+            SigningKey::new(&Secret::new(text.as_bytes().to_vec()), Some(at(seconds))).unwrap()
+        };
+        // Rotated twice: the first secret ends at 100, the second at 200
+        let keys = [
+            key("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA").unwrap(),
+            ending("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", 200),
+            ending("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", 100),
+        ];
+        let count = |keys: &[SigningKey], now| {
+            headers(keys, "x", at(now), b"").map(|signed| signed[2].1.split(' ').count())
+        };
+        for (now, live) in [(99, 3), (100, 2), (199, 2), (200, 1)] {
+            assert_eq!(count(&keys, now), Ok(live), "{now}");
+        }
+        assert_eq!(count(&keys[1..2], 200), Err(NoLiveKey));
+        assert_eq!(count(&[], 0), Err(NoLiveKey));
     }
 
     #[test]
