@@ -60,9 +60,11 @@ pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
             text.parse().unwrap_or(u64::from(u32::MAX)),
         ));
     }
-    let at = Timestamp::from_system(httpdate::parse_http_date(text).ok()?).ok()?;
-    let ms = at.unix_ms().saturating_sub(now.unix_ms());
-    Some(Duration::from_millis(u64::try_from(ms).unwrap_or(0)))
+    // Not as a `Timestamp`: the last days of 9999 are past its calendar, and ask for the longest wait
+    let at = httpdate::parse_http_date(text).ok()?;
+    let since_epoch = at.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let now = Duration::from_millis(u64::try_from(now.unix_ms()).unwrap_or(0));
+    Some(since_epoch.saturating_sub(now))
 }
 
 #[cfg(test)]
