@@ -21,7 +21,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use postern_contract::{Digest, EventId, Sha256Hex, Timestamp};
 use postern_gateway::store::reader::Reader;
-use postern_gateway::store::{Commit, Committed, DeliveryId, Embedded, NewEvent, Options, Owed, Step, Store};
+use postern_gateway::store::{
+    Commit, Committed, DeliveryId, Embedded, NewEvent, Options, Owed, Step, Store,
+};
 use postern_profiles::ReplayKey;
 use rand::Rng;
 
@@ -29,22 +31,26 @@ use rand::Rng;
 const TASKS: u64 = 8;
 /// Numbers that a second child sends again, acknowledged or not
 const AGAIN: u64 = 100;
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
+    Step::InTransaction,
     Step::BeforeAppend,
     Step::AfterAppend,
-    Step::InTransaction,
     Step::BeforeSync,
     Step::BeforeCommit,
     Step::AfterCommit,
+    Step::BeforeAnswer,
 ];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        ["child", dir, from, step, after] => {
-            child(Path::new(dir), from.parse().unwrap(), step, after.parse().unwrap())
-        }
+        ["child", dir, from, step, after] => child(
+            Path::new(dir),
+            from.parse().unwrap(),
+            step,
+            after.parse().unwrap(),
+        ),
         ["--seconds", seconds] => parent(Duration::from_secs(seconds.parse().unwrap())),
         _ => {
             eprintln!("usage: durability --seconds N");
@@ -56,11 +62,16 @@ fn main() -> ExitCode {
 /// Delivery number `n`. Its event's id differs at every try, as if two copies had raced: only the replay
 /// key says that they are one.
 fn commit(n: u64) -> Commit {
-    let body = Bytes::from(format!("{{\"n\":{n},\"filler\":\"{}\"}}", ".".repeat((n % 4_000) as usize)));
+    let body = Bytes::from(format!(
+        "{{\"n\":{n},\"filler\":\"{}\"}}",
+        ".".repeat((n % 4_000) as usize)
+    ));
     let id = Sha256Hex::of(format!("{n} {}", rand::rng().random::<u64>()).as_bytes());
     let destination = "sink".parse().unwrap();
     let mut key = [0; 32];
-    key.iter_mut().zip(n.to_be_bytes()).for_each(|(to, from)| *to = from);
+    key.iter_mut()
+        .zip(n.to_be_bytes())
+        .for_each(|(to, from)| *to = from);
     let subscription = Digest::of(b"s");
     Commit {
         source: "source".parse().unwrap(),
@@ -105,7 +116,8 @@ fn child(dir: &Path, from: u64, step: &str, after: u64) -> ExitCode {
                     let n = next.fetch_add(1, Ordering::Relaxed);
                     for _ in 0..if n.is_multiple_of(5) { 2 } else { 1 } {
                         let committed = store.commit(commit(n)).await.unwrap();
-                        let (Committed::Fresh { events } | Committed::Replay { events }) = committed;
+                        let (Committed::Fresh { events } | Committed::Replay { events }) =
+                            committed;
                         // One write a line, so that a kill leaves no half of one
                         let line = format!("{n} {}\n", events.first().unwrap());
                         std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
@@ -145,7 +157,9 @@ fn parent(length: Duration) -> ExitCode {
         "{} acknowledged, {} lost, {} doubled",
         score.acknowledged, score.lost, score.doubled
     );
-    ExitCode::from(u8::from(score.lost + score.doubled > 0 || score.acknowledged == 0))
+    ExitCode::from(u8::from(
+        score.lost + score.doubled > 0 || score.acknowledged == 0,
+    ))
 }
 
 /// One child's life: every other one is killed from outside, the others abort at a step
@@ -162,7 +176,10 @@ fn run(dir: &Path, from: u64, round: usize, acknowledged: &mut HashMap<u64, Hash
         .unwrap();
     let out = child.stdout.take().unwrap();
     let reading = std::thread::spawn(move || {
-        BufReader::new(out).lines().map_while(Result::ok).collect::<Vec<_>>()
+        BufReader::new(out)
+            .lines()
+            .map_while(Result::ok)
+            .collect::<Vec<_>>()
     });
     end(&mut child, step < STEPS.len());
     for line in reading.join().unwrap() {
@@ -177,7 +194,11 @@ fn run(dir: &Path, from: u64, round: usize, acknowledged: &mut HashMap<u64, Hash
 
 /// Waits for an abort, and kills what does not come to it
 fn end(child: &mut Child, aborts: bool) {
-    let patience = if aborts { 5_000 } else { rand::rng().random_range(30..300) };
+    let patience = if aborts {
+        5_000
+    } else {
+        rand::rng().random_range(30..300)
+    };
     let end = Instant::now() + Duration::from_millis(patience);
     while Instant::now() < end {
         if child.try_wait().unwrap().is_some() {
@@ -197,7 +218,9 @@ fn judge(dir: &Path, acknowledged: &HashMap<u64, HashSet<EventId>>, score: &mut 
     let stored = reader.events(usize::MAX >> 1).unwrap();
     let mut by_number: HashMap<u64, u64> = HashMap::new();
     for event in &stored {
-        *by_number.entry(event.delivery.parse().unwrap()).or_default() += 1;
+        *by_number
+            .entry(event.delivery.parse().unwrap())
+            .or_default() += 1;
     }
     score.doubled += by_number.values().filter(|count| **count > 1).count() as u64;
     for (n, ids) in acknowledged {
@@ -208,7 +231,11 @@ fn judge(dir: &Path, acknowledged: &HashMap<u64, HashSet<EventId>>, score: &mut 
                 let Ok(Some((document, body))) = reader.documents(*id) else {
                     return false;
                 };
-                let owed = reader.event(*id).ok().flatten().map_or(0, |e| e.deliveries.len());
+                let owed = reader
+                    .event(*id)
+                    .ok()
+                    .flatten()
+                    .map_or(0, |e| e.deliveries.len());
                 owed == 1 && document == format!("{{\"n\":{n}}}") && body == commit(*n).body
             });
         score.lost += u64::from(!whole);

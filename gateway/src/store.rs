@@ -3,7 +3,10 @@
 
 pub mod embedded;
 mod index;
+mod keeper;
+mod outbox;
 pub mod reader;
+mod receipts;
 mod segments;
 mod writer;
 
@@ -21,7 +24,7 @@ pub use embedded::{Embedded, Options, Step};
 /// A future of a store, whichever it is
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A store of events and owed deliveries
+/// A store of events and owed deliveries. No future blocks the thread that awaits it.
 pub trait Store: Send + Sync + 'static {
     /// Commits events and all that they owe, or finds that they are known
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed, StoreFault>>;
@@ -34,13 +37,28 @@ pub trait Store: Send + Sync + 'static {
         now: Timestamp,
         lease_until: Timestamp,
     ) -> BoxFuture<'_, Result<Vec<Claimed>, StoreFault>>;
-    /// Records attempts and what became of their deliveries
+    /// Records attempts and what became of their deliveries. One that is no longer queued stays as it is.
     fn settle(&self, settled: Vec<Settled>) -> BoxFuture<'_, Result<(), StoreFault>>;
+    /// Ends everything that is still owed under `subscription`, with `reason` in stable kebab-case; how
+    /// many deliveries that were
+    fn kill(
+        &self,
+        subscription: Digest,
+        reason: &'static str,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<u64, StoreFault>>;
+    /// Queues deliveries again that were delivered or are dead, due at `now`; how many of them there are.
+    /// Their ids stay, so that a receiver knows a copy.
+    fn requeue(
+        &self,
+        deliveries: Vec<DeliveryId>,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<u64, StoreFault>>;
     /// When the next delivery of `destination` is due, if one is queued
     fn next_due(&self, destination: Name) -> BoxFuture<'_, Result<Option<Timestamp>, StoreFault>>;
     /// Forgets replay keys that have ended, and events received before `before` that owe nothing more
     fn prune(&self, now: Timestamp, before: Timestamp) -> BoxFuture<'_, Result<(), StoreFault>>;
-    /// Whether it can commit
+    /// Whether it can commit; after a fault this writes, to see
     fn ready(&self) -> BoxFuture<'_, Result<(), StoreFault>>;
 }
 
@@ -69,6 +87,25 @@ impl DeliveryId {
     }
 }
 
+/// A text that is no delivery's id
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a delivery: `{0}`: want `dlv_` and 32 lower-case hex digits")]
+pub struct NotADelivery(String);
+
+impl std::str::FromStr for DeliveryId {
+    type Err = NotADelivery;
+    fn from_str(text: &str) -> Result<Self, NotADelivery> {
+        let fail = || NotADelivery(text.chars().take(80).collect());
+        let digits = text.strip_prefix("dlv_").ok_or_else(fail)?;
+        if digits.bytes().any(|b| b.is_ascii_uppercase()) {
+            return Err(fail());
+        }
+        let mut bytes = [0; 16];
+        hex::decode_to_slice(digits, &mut bytes).map_err(|_| fail())?;
+        Ok(Self(bytes))
+    }
+}
+
 impl std::fmt::Display for DeliveryId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "dlv_{}", hex::encode(self.0))
@@ -79,7 +116,7 @@ impl std::fmt::Display for DeliveryId {
 pub struct Commit {
     /// The source's name
     pub source: Name,
-    /// Any of these known: a replay
+    /// Any of these known to this source: a replay
     pub replay_keys: Vec<ReplayKey>,
     /// How long they are kept
     pub window_until: Timestamp,
@@ -89,7 +126,7 @@ pub struct Commit {
     pub delivery: String,
     /// The body, byte for byte
     pub body: Bytes,
-    /// Its SHA-256
+    /// Its SHA-256, by which a damaged body shows when it is read
     pub body_sha256: Sha256Hex,
     /// The events, each of which owes at least one delivery
     pub events: Vec<NewEvent>,
@@ -190,7 +227,7 @@ pub enum StoreFault {
     #[error("the store `{0}` is in use by another process")]
     InUse(String),
     /// Files that no version of postern wrote, or a newer one
-    #[error("the store `{0}` has the format {1}: this version reads {2}")]
+    #[error("the store `{0}` has the format {1}, and this version reads {2}")]
     Format(String, i64, i64),
     /// Reading or writing failed
     #[error("the store cannot {0}: {1}")]
@@ -229,5 +266,19 @@ impl Fault for StoreFault {
             Self::Io(..) | Self::Stopped | Self::InUse(_) => Retry::Later,
             Self::Format(..) | Self::Damaged { .. } => Retry::Never,
         }
+    }
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::InUse(_) => {
+                "one gateway writes a store: stop the other, or give this one its own `store.path`"
+            }
+            Self::Format(..) => "use the version that wrote it, or another `store.path`",
+            Self::Io(..) => "look at the disk's free space, its health and the directory's owner",
+            Self::Stopped => return None,
+            Self::Damaged { .. } => {
+                "the file was changed or the disk lost data: restore a backup of the directory"
+            }
+        };
+        Some(hint.to_owned())
     }
 }

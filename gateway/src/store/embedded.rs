@@ -1,38 +1,44 @@
 //! The embedded store: one directory, one process, nothing to install. `index.sqlite` beside `segments/`,
 //! one writer thread with group commit, and a thread that checkpoints the index.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File, TryLockError};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use postern_contract::{Name, Timestamp};
-use tokio::sync::{mpsc, oneshot};
+use postern_contract::{Digest, Name, Timestamp};
+use tokio::sync::mpsc;
 
-use super::segments::Segments;
-use super::writer::{Request, Writer};
-use super::{BoxFuture, Claimed, Commit, Committed, Settled, Store, StoreFault, index};
+use super::index::{self, fault};
+use super::keeper::{Checkpoints, Keeper};
+use super::segments::{self, Segments, sync_dir};
+use super::writer::{Ask, Group, Job, Writer};
+use super::{
+    BoxFuture, Claimed, Commit, Committed, DeliveryId, Settled, SettledAs, Store, StoreFault,
+    outbox, receipts,
+};
 
 /// Requests that may wait for the writer
 const QUEUE: usize = 1_024;
-/// Checkpoint once the write-ahead log has this many bytes
-const CHECKPOINT_BYTES: u64 = 8 << 20;
 
 /// A place in the commit at which a test can stop the process or make the disk fail
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Before a record is appended
-    BeforeAppend,
-    /// After it, not yet durable
-    AfterAppend,
-    /// Inside the index's transaction
+    /// Inside the index's transaction, after one delivery's rows
     InTransaction,
-    /// Before the segments are made durable
+    /// Before the group's records are written to a segment
+    BeforeAppend,
+    /// After it
+    AfterAppend,
+    /// Before the segment is made durable
     BeforeSync,
-    /// Before the index commits
+    /// The records are durable, and the index has not committed
     BeforeCommit,
-    /// After the index has committed, before anybody is answered
+    /// The index has committed
     AfterCommit,
+    /// Before anybody is answered
+    BeforeAnswer,
 }
 
 type Hook = Arc<dyn Fn(Step) -> Result<(), StoreFault> + Send + Sync>;
@@ -69,57 +75,124 @@ impl Options {
 
 /// The embedded store
 pub struct Embedded {
-    requests: Option<mpsc::Sender<Request>>,
+    jobs: Option<mpsc::Sender<Box<dyn Job>>>,
     threads: Vec<JoinHandle<()>>,
+    segments: PathBuf,
     _lock: File,
 }
 
 impl Embedded {
-    /// Opens the store in `dir`, which is made where it does not exist
+    /// Opens the store in `dir`, which is made where it does not exist. Blocks while it reads and writes.
     pub fn open(dir: &Path, options: Options) -> Result<Self, StoreFault> {
         let io = |what| move |e: std::io::Error| StoreFault::Io(what, e.to_string());
-        std::fs::create_dir_all(dir).map_err(io("make its directory"))?;
-        let lock = File::create(dir.join("lock")).map_err(io("make its lock"))?;
-        lock.try_lock()
-            .map_err(|_| StoreFault::InUse(dir.display().to_string()))?;
+        make_private(dir).map_err(io("make its directory"))?;
+        let lock = lock(dir)?;
         let file = dir.join("index.sqlite");
         let connection = index::open(&file)?;
-        index::release_leases(&connection).map_err(index::fault("release leases"))?;
-        let segments = Segments::open(dir.join("segments")).map_err(io("open its segments"))?;
+        // The keeper's own: the log must never grow because this failed later
+        let second = index::open(&file)?;
+        outbox::release_leases(&connection).map_err(fault("release leases"))?;
+        let extents = index::extents(&connection).map_err(fault("read its index"))?;
+        let (keeper, work) = Keeper::new();
+        let checkpoints = Checkpoints::of(&keeper);
+        let at = dir.join("segments");
+        let segments =
+            Segments::open(at.clone(), &extents, keeper).map_err(io("open its segments"))?;
         sync_dir(dir).map_err(io("sync its directory"))?;
-        let (requests, receiver) = mpsc::channel(QUEUE);
-        let (checkpoint, wanted) = std::sync::mpsc::sync_channel(1);
-        let writer = Writer {
-            dir: dir.to_owned(),
-            connection: Some(connection),
-            segments,
-            steps: options.steps,
-            checkpoint,
-        };
+        let (jobs, receiver) = mpsc::channel(QUEUE);
+        let writer = Writer::new(file, connection, segments, options.steps, checkpoints)?;
+        let beside = at.clone();
         let threads = vec![
             spawn("postern-store", move || writer.run(receiver))?,
-            spawn("postern-checkpoint", move || checkpoints(&file, &wanted))?,
+            spawn("postern-keeper", move || work.run(&second, beside))?,
         ];
         Ok(Self {
-            requests: Some(requests),
+            jobs: Some(jobs),
             threads,
+            segments: at,
             _lock: lock,
         })
     }
 
-    async fn ask<T>(
+    async fn ask<T: Send + 'static>(
         &self,
-        request: impl FnOnce(oneshot::Sender<Result<T, StoreFault>>) -> Request,
+        bytes: usize,
+        work: impl FnOnce(&mut Group<'_>) -> Result<T, StoreFault> + Send + 'static,
     ) -> Result<T, StoreFault> {
-        let (to, answer) = oneshot::channel();
-        let requests = self.requests.as_ref().ok_or(StoreFault::Stopped)?;
-        (requests.send(request(to)).await).map_err(|_| StoreFault::Stopped)?;
+        let (ask, answer) = Ask::new(bytes, work);
+        let jobs = self.jobs.as_ref().ok_or(StoreFault::Stopped)?;
+        jobs.send(Box::new(ask))
+            .await
+            .map_err(|_| StoreFault::Stopped)?;
         answer.await.map_err(|_| StoreFault::Stopped)?
+    }
+
+    /// Reads the events of what was claimed. One that is damaged is dead: it would be claimed for ever.
+    async fn read(
+        &self,
+        due: Vec<outbox::Due>,
+        now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreFault> {
+        if due.is_empty() {
+            return Ok(Vec::new());
+        }
+        let dir = self.segments.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let read = |due: outbox::Due| (segments::read(&dir, due.place), due.claimed);
+            due.into_iter().map(read).collect::<Vec<_>>()
+        });
+        let read = read.await.map_err(|_| StoreFault::Stopped)?;
+        let (mut claimed, mut damaged) = (Vec::with_capacity(read.len()), Vec::new());
+        for (document, one) in read {
+            match document {
+                Ok(document) => claimed.push(Claimed { document, ..one }),
+                Err(why @ StoreFault::Damaged { .. }) => {
+                    tracing::error!(delivery = %one.id, error = %why, "an event cannot be delivered");
+                    damaged.push(Settled {
+                        id: one.id,
+                        started_at: None,
+                        ended_at: now,
+                        detail: why.to_string(),
+                        outcome: SettledAs::Dead {
+                            reason: "record-damaged",
+                        },
+                    });
+                }
+                // The lease ends, and it is read again
+                Err(why) => {
+                    tracing::error!(delivery = %one.id, error = %why, "an event was not read")
+                }
+            }
+        }
+        if !damaged.is_empty() {
+            self.settle(damaged).await?;
+        }
+        Ok(claimed)
     }
 }
 
-fn sync_dir(dir: &Path) -> std::io::Result<()> {
-    File::open(dir)?.sync_all()
+/// Makes a directory that only its owner can look into: it holds what providers sent
+pub(crate) fn make_private(dir: &Path) -> std::io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    match dir.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => sync_dir(Path::new(".")),
+        Some(parent) => sync_dir(parent),
+        None => Ok(()),
+    }
+}
+
+/// Holds the directory for this process, for as long as the file is open
+fn lock(dir: &Path) -> Result<File, StoreFault> {
+    let lock = File::create(dir.join("lock"))
+        .map_err(|e| StoreFault::Io("make its lock", e.to_string()))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(StoreFault::InUse(dir.display().to_string())),
+        Err(TryLockError::Error(e)) => Err(StoreFault::Io("take its lock", e.to_string())),
+    }
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreFault> {
@@ -129,29 +202,10 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(|e| StoreFault::Io("start a thread", e.to_string()))
 }
 
-/// Moves the write-ahead log into the index beside the writer, so that no commit waits for it
-fn checkpoints(file: &Path, wanted: &std::sync::mpsc::Receiver<()>) {
-    let log = PathBuf::from(format!("{}-wal", file.display()));
-    let Ok(connection) = index::open(file) else {
-        return;
-    };
-    while wanted.recv().is_ok() {
-        let size = std::fs::metadata(&log).map_or(0, |m| m.len());
-        if size < CHECKPOINT_BYTES {
-            continue;
-        }
-        // Readers and the writer go on; what they hold is left for the next time
-        let done = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        if let Err(e) = done {
-            tracing::warn!(error = %e, "a checkpoint was put off");
-        }
-    }
-}
-
 impl Drop for Embedded {
     fn drop(&mut self) {
-        // The writer ends when nobody can ask it any more, and the checkpoints with it
-        self.requests = None;
+        // The writer ends when nobody can ask it any more, and the keeper with it
+        self.jobs = None;
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -160,7 +214,8 @@ impl Drop for Embedded {
 
 impl Store for Embedded {
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed, StoreFault>> {
-        Box::pin(self.ask(|to| Request::Commit(Box::new(commit), to)))
+        let bytes = commit.body.len();
+        Box::pin(self.ask(bytes, move |group| group.commit(&commit)))
     }
     fn claim(
         &self,
@@ -169,21 +224,57 @@ impl Store for Embedded {
         now: Timestamp,
         lease_until: Timestamp,
     ) -> BoxFuture<'_, Result<Vec<Claimed>, StoreFault>> {
-        Box::pin(self.ask(move |to| Request::Claim(destination, limit, now, lease_until, to)))
+        Box::pin(async move {
+            let due = self.ask(0, move |group| {
+                outbox::claim(group.tx, &destination, limit, now, lease_until)
+                    .map_err(fault("claim"))
+            });
+            self.read(due.await?, now).await
+        })
     }
     fn settle(&self, settled: Vec<Settled>) -> BoxFuture<'_, Result<(), StoreFault>> {
-        Box::pin(self.ask(|to| Request::Settle(settled, to)))
+        Box::pin(self.ask(0, move |group| {
+            (settled.iter())
+                .try_for_each(|one| outbox::settle(group.tx, one).map_err(fault("settle")))
+        }))
+    }
+    fn kill(
+        &self,
+        subscription: Digest,
+        reason: &'static str,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<u64, StoreFault>> {
+        Box::pin(self.ask(0, move |group| {
+            outbox::kill(group.tx, &subscription, reason, now).map_err(fault("settle"))
+        }))
+    }
+    fn requeue(
+        &self,
+        deliveries: Vec<DeliveryId>,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<u64, StoreFault>> {
+        Box::pin(self.ask(0, move |group| {
+            outbox::requeue(group.tx, &deliveries, now).map_err(fault("queue again"))
+        }))
     }
     fn next_due(&self, destination: Name) -> BoxFuture<'_, Result<Option<Timestamp>, StoreFault>> {
-        Box::pin(self.ask(|to| Request::NextDue(destination, to)))
+        Box::pin(self.ask(0, move |group| {
+            outbox::next_due(group.tx, &destination).map_err(fault("read its index"))
+        }))
     }
     fn prune(&self, now: Timestamp, before: Timestamp) -> BoxFuture<'_, Result<(), StoreFault>> {
         Box::pin(async move {
-            while self.ask(|to| Request::Prune(now, before, to)).await? {}
+            let step = || {
+                self.ask(0, move |group| {
+                    let pruned = receipts::prune(group.tx, now, before).map_err(fault("prune"))?;
+                    Ok(group.pruned(pruned))
+                })
+            };
+            while step().await? {}
             Ok(())
         })
     }
     fn ready(&self) -> BoxFuture<'_, Result<(), StoreFault>> {
-        Box::pin(self.ask(Request::Ready))
+        Box::pin(self.ask(0, |group| group.probe()))
     }
 }

@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use postern_contract::{Digest, EventId, Sha256Hex, Timestamp};
+use postern_contract::{Digest, EventId, Name, Sha256Hex, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
-use super::index::{self, DEAD, DELIVERED, fault};
+use super::index::{self, DEAD, DELIVERED, QUEUED, fault};
 use super::segments::{self, Place};
 use super::{DeliveryId, StoreFault};
 
@@ -32,6 +32,8 @@ pub struct StoredEvent {
     pub delivery: String,
     /// When it arrived
     pub received_at: Timestamp,
+    /// SHA-256 of the body that it was made from
+    pub body_sha256: Sha256Hex,
     /// What it owes
     pub deliveries: Vec<StoredDelivery>,
 }
@@ -78,8 +80,11 @@ pub struct StoredDelivery {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredAttempt {
-    /// Its number
+    /// Its number; equal to the one before where nothing was sent
     pub number: u32,
+    /// When it began; nothing was sent where it is missing
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
     /// When it ended
     pub ended_at: Timestamp,
     /// What happened
@@ -127,25 +132,27 @@ impl Reader {
         let row = self
             .connection
             .query_row(
-                "SELECT r.segment, r.offset, e.place FROM events e JOIN receipts r ON r.id = e.receipt
-                 WHERE e.event = ?1",
+                "SELECT r.segment, e.offset, e.length, r.offset, r.length
+                 FROM events e JOIN receipts r ON r.id = e.receipt WHERE e.event = ?1",
                 [id.as_bytes()],
                 |row| {
-                    let place = Place {
-                        segment: row.get(0)?,
-                        offset: row.get::<_, i64>(1)? as u64,
+                    let segment = row.get(0)?;
+                    let place = |offset: i64, length| Place {
+                        segment,
+                        offset: offset as u64,
+                        length,
                     };
-                    Ok((place, row.get::<_, i64>(2)? as usize))
+                    let event = place(row.get(1)?, row.get(2)?);
+                    Ok((event, place(row.get(3)?, row.get(4)?)))
                 },
             )
             .optional()
             .map_err(fault("read its index"))?;
-        let Some((place, nth)) = row else {
+        let Some((event, body)) = row else {
             return Ok(None);
         };
-        let record = segments::read(&self.segments, place)?;
-        let event = record.events.get(nth).cloned();
-        Ok(event.map(|event| (event, record.body)))
+        let read = |place| segments::read(&self.segments, place);
+        Ok(Some((read(event)?, read(body)?)))
     }
 
     /// The newest deliveries first; of one state, where one is asked for
@@ -154,16 +161,32 @@ impl Reader {
         state: Option<State>,
         limit: usize,
     ) -> Result<Vec<StoredDelivery>, StoreFault> {
-        let wanted = match state {
-            None => -1,
-            Some(State::Queued) => 0,
-            Some(State::Delivered) => DELIVERED,
-            Some(State::Dead) => DEAD,
-        };
+        self.deliveries_to(None, state, limit)
+    }
+
+    /// The newest deliveries first; to one destination and of one state, where they are asked for
+    pub fn deliveries_to(
+        &self,
+        destination: Option<&Name>,
+        state: Option<State>,
+        limit: usize,
+    ) -> Result<Vec<StoredDelivery>, StoreFault> {
+        let state = state.map(|state| match state {
+            State::Queued => QUEUED,
+            State::Delivered => DELIVERED,
+            State::Dead => DEAD,
+        });
         self.find_deliveries(
-            "WHERE (?1 < 0 OR d.state = ?1) ORDER BY d.id DESC LIMIT ?2",
-            params![wanted, limit as i64],
+            "WHERE (?1 IS NULL OR d.state = ?1) AND (?2 IS NULL OR d.destination = ?2)
+             ORDER BY d.id DESC LIMIT ?3",
+            params![state, destination.map(Name::as_str), limit as i64],
         )
+    }
+
+    /// One delivery
+    pub fn delivery(&self, id: DeliveryId) -> Result<Option<StoredDelivery>, StoreFault> {
+        let found = self.find_deliveries("WHERE d.delivery = ?1", [id.as_bytes()])?;
+        Ok(found.into_iter().next())
     }
 
     fn find_events(
@@ -175,7 +198,8 @@ impl Reader {
         let mut select = self
             .connection
             .prepare(&format!(
-                "SELECT e.id, e.event, e.trigger_digest, r.source, r.delivery, r.received_at
+                "SELECT e.id, e.event, e.trigger_digest, r.source, r.delivery, r.received_at,
+                        r.body_sha256
                  FROM events e JOIN receipts r ON r.id = e.receipt {clause}"
             ))
             .map_err(&read)?;
@@ -187,6 +211,7 @@ impl Reader {
                     source: row.get(3)?,
                     delivery: row.get(4)?,
                     received_at: time(row.get(5)?),
+                    body_sha256: Sha256Hex::from_bytes(row.get(6)?),
                     deliveries: Vec::new(),
                 };
                 Ok((row.get::<_, i64>(0)?, event))
@@ -228,13 +253,14 @@ impl Reader {
     fn attempts(&self, delivery: i64) -> Result<Vec<StoredAttempt>, rusqlite::Error> {
         self.connection
             .prepare_cached(
-                "SELECT number, ended_at, detail FROM attempts WHERE delivery = ?1 ORDER BY id",
+                "SELECT number, started_at, ended_at, detail FROM attempts WHERE delivery = ?1 ORDER BY id",
             )?
             .query_map([delivery], |row| {
                 Ok(StoredAttempt {
                     number: row.get(0)?,
-                    ended_at: time(row.get(1)?),
-                    detail: row.get(2)?,
+                    started_at: row.get::<_, Option<i64>>(1)?.map(time),
+                    ended_at: time(row.get(2)?),
+                    detail: row.get(3)?,
                 })
             })?
             .collect()

@@ -1,276 +1,282 @@
 //! The one writer: takes whatever waits as a group, appends to the segments, makes them durable, commits
-//! the index, and only then answers anybody.
+//! the index, and only then answers anybody. A group that fails fails as a whole.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use postern_contract::{EventId, Name, Sha256Hex, Timestamp};
-use rusqlite::{Connection, TransactionBehavior};
+use bytes::Bytes;
+use postern_contract::Sha256Hex;
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::embedded::{Step, Steps};
-use super::index::{self, Due, fault};
-use super::segments::{Record, Segments};
-use super::{Claimed, Commit, Committed, Settled, StoreFault};
+use super::index::{self, fault};
+use super::keeper::{self, Checkpoints};
+use super::receipts::{self, Pruned};
+use super::segments::Segments;
+use super::{Commit, Committed, StoreFault};
 
 /// The most requests of one group
 const MAX_GROUP: usize = 256;
 /// The most bytes of one group's bodies
 const MAX_GROUP_BYTES: usize = 64 << 20;
-
-type Answer<T> = oneshot::Sender<Result<T, StoreFault>>;
+/// A checkpoint is asked for once the write-ahead log has this many pages of 4 KiB
+const CHECKPOINT_PAGES: u32 = 2_048;
+/// With this many the writer makes one itself, before anybody else is served
+const TOO_MANY_PAGES: u32 = 16 * CHECKPOINT_PAGES;
+/// What a probe writes to a segment: enough to need room
+const PROBE: usize = 64 << 10;
 
 /// What the writer is asked for
-pub(super) enum Request {
-    Commit(Box<Commit>, Answer<Committed>),
-    Claim(Name, usize, Timestamp, Timestamp, Answer<Vec<Claimed>>),
-    Settle(Vec<Settled>, Answer<()>),
-    NextDue(Name, Answer<Option<Timestamp>>),
-    Prune(Timestamp, Timestamp, Answer<bool>),
-    Ready(Answer<()>),
+pub(super) trait Job: Send {
+    /// Bytes that it brings
+    fn bytes(&self) -> usize;
+    /// Does it, inside the group's transaction
+    fn run(&mut self, group: &mut Group<'_>) -> Result<(), StoreFault>;
+    /// Answers whoever asked, once the group's fate is known. They may have gone: the outcome is on the
+    /// disk all the same.
+    fn answer(self: Box<Self>, fault: Option<&StoreFault>);
 }
 
-/// An answer that waits for the group to be durable
-enum Pending {
-    Commit(Answer<Committed>, Committed),
-    Claim(Answer<Vec<Claimed>>, Vec<Due>),
-    Settle(Answer<()>),
-    NextDue(Answer<Option<Timestamp>>, Option<Timestamp>),
-    Prune(Answer<bool>, bool),
-    Ready(Answer<()>),
+/// A job that is a function
+pub(super) struct Ask<T, F> {
+    bytes: usize,
+    work: Option<F>,
+    done: Option<T>,
+    to: oneshot::Sender<Result<T, StoreFault>>,
+}
+
+impl<T, F> Ask<T, F>
+where
+    F: FnOnce(&mut Group<'_>) -> Result<T, StoreFault> + Send,
+    T: Send,
+{
+    pub(super) fn new(bytes: usize, work: F) -> (Self, oneshot::Receiver<Result<T, StoreFault>>) {
+        let (to, answer) = oneshot::channel();
+        let ask = Self {
+            bytes,
+            work: Some(work),
+            done: None,
+            to,
+        };
+        (ask, answer)
+    }
+}
+
+impl<T, F> Job for Ask<T, F>
+where
+    F: FnOnce(&mut Group<'_>) -> Result<T, StoreFault> + Send,
+    T: Send,
+{
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+    fn run(&mut self, group: &mut Group<'_>) -> Result<(), StoreFault> {
+        self.done = self.work.take().map(|work| work(group)).transpose()?;
+        Ok(())
+    }
+    fn answer(self: Box<Self>, fault: Option<&StoreFault>) {
+        let outcome = match fault {
+            Some(fault) => Err(fault.clone()),
+            None => self.done.ok_or(StoreFault::Stopped),
+        };
+        let _ = self.to.send(outcome);
+    }
+}
+
+/// What a job may touch
+pub(super) struct Group<'a> {
+    pub(super) tx: &'a Transaction<'a>,
+    segments: &'a mut Segments,
+    steps: &'a Steps,
+    latest: &'a mut i64,
+    failing: bool,
+    emptied: &'a mut Vec<u32>,
+}
+
+impl Group<'_> {
+    /// Guards and commits one delivery
+    pub(super) fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreFault> {
+        let committed = receipts::commit(self.tx, self.segments, self.latest, commit)?;
+        self.steps.at(Step::InTransaction)?;
+        Ok(committed)
+    }
+
+    /// Notes segments that may go once the group has committed
+    pub(super) fn pruned(&mut self, pruned: Pruned) -> bool {
+        self.emptied.extend(pruned.emptied);
+        pruned.more
+    }
+
+    /// Where the last write failed, writes to see whether it would again
+    pub(super) fn probe(&mut self) -> Result<(), StoreFault> {
+        if self.failing {
+            let zeros = Bytes::from(vec![0; PROBE]);
+            self.segments
+                .append(&zeros, &Sha256Hex::of(&zeros), &[])
+                .map_err(|e| StoreFault::Io("append to a segment", e.to_string()))?;
+            index::probe(self.tx).map_err(fault("write its index"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a group failed, and whether the index may have it after all
+struct Failed {
+    why: StoreFault,
+    may_count: bool,
+}
+
+impl From<StoreFault> for Failed {
+    fn from(why: StoreFault) -> Self {
+        let may_count = false;
+        Self { why, may_count }
+    }
 }
 
 pub(super) struct Writer {
-    pub(super) dir: PathBuf,
-    pub(super) connection: Option<Connection>,
-    pub(super) segments: Segments,
-    pub(super) steps: Steps,
-    pub(super) checkpoint: std::sync::mpsc::SyncSender<()>,
+    file: PathBuf,
+    connection: Option<Connection>,
+    segments: Segments,
+    steps: Steps,
+    checkpoints: Checkpoints,
+    /// Pages in the write-ahead log; 0 while this group has written nothing
+    pages: Arc<AtomicU32>,
+    latest: i64,
+    failing: bool,
 }
 
 impl Writer {
-    pub(super) fn run(mut self, mut requests: mpsc::Receiver<Request>) {
-        while let Some(first) = requests.blocking_recv() {
-            let mut bytes = size(&first);
+    pub(super) fn new(
+        file: PathBuf,
+        connection: Connection,
+        segments: Segments,
+        steps: Steps,
+        checkpoints: Checkpoints,
+    ) -> Result<Self, StoreFault> {
+        let latest = index::latest(&connection).map_err(fault("read its index"))?;
+        let mut writer = Self {
+            file,
+            connection: None,
+            segments,
+            steps,
+            checkpoints,
+            pages: Arc::default(),
+            latest,
+            failing: false,
+        };
+        writer.connection = Some(writer.ready(connection)?);
+        Ok(writer)
+    }
+
+    fn ready(&self, mut connection: Connection) -> Result<Connection, StoreFault> {
+        connection.set_prepared_statement_cache_capacity(64);
+        index::count_pages(&mut connection, &self.pages)?;
+        Ok(connection)
+    }
+
+    pub(super) fn run(mut self, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
+        while let Some(first) = jobs.blocking_recv() {
+            let mut bytes = first.bytes();
             let mut group = vec![first];
             while group.len() < MAX_GROUP && bytes < MAX_GROUP_BYTES {
-                let Ok(next) = requests.try_recv() else {
+                let Ok(next) = jobs.try_recv() else {
                     break;
                 };
-                bytes += size(&next);
+                bytes += next.bytes();
                 group.push(next);
             }
             self.serve(group);
-            // A full channel means that a checkpoint is on its way
-            let _ = self.checkpoint.try_send(());
         }
     }
 
-    fn serve(&mut self, group: Vec<Request>) {
-        let mut waiting = Vec::with_capacity(group.len());
-        match self.write(group, &mut waiting) {
-            Ok(()) => waiting.into_iter().for_each(|one| self.answer(one)),
-            Err((why, rest)) => {
-                tracing::error!(error = %why, "a group was not committed");
-                // Nobody knows what of the group is on the disk: start anew behind it
-                self.segments.abandon();
-                self.connection = None;
-                waiting
-                    .into_iter()
-                    .for_each(|one| refuse_pending(one, &why));
-                rest.into_iter().for_each(|one| refuse(one, &why));
+    fn serve(&mut self, mut group: Vec<Box<dyn Job>>) {
+        self.pages.store(0, Ordering::Relaxed);
+        let fault = match self.write(&mut group) {
+            Ok(()) => {
+                let pages = self.pages.load(Ordering::Relaxed);
+                self.failing &= pages == 0;
+                None
             }
+            Err(Failed { why, may_count }) => {
+                if !self.failing {
+                    tracing::error!(error = %why, "the store cannot commit");
+                }
+                self.failing = true;
+                self.segments.abandon(may_count);
+                self.connection = None;
+                Some(why)
+            }
+        };
+        for job in group {
+            job.answer(fault.as_ref());
         }
+        self.checkpoint();
     }
 
     /// Writes a whole group in one transaction. On a fault, nothing of it counts.
-    fn write(
-        &mut self,
-        group: Vec<Request>,
-        waiting: &mut Vec<Pending>,
-    ) -> Result<(), (StoreFault, Vec<Request>)> {
-        let steps = self.steps.clone();
+    fn write(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), Failed> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => match index::open(&self.dir.join("index.sqlite")) {
-                Ok(connection) => connection,
-                Err(why) => return Err((why, group)),
-            },
+            None => self.ready(index::open(&self.file)?)?,
         };
-        let mut group = group.into_iter();
-        let outcome = (|| {
-            let tx = connection
-                .transaction_with_behavior(TransactionBehavior::Immediate)
-                .map_err(fault("begin a transaction"))?;
-            for request in group.by_ref() {
-                one(&tx, &mut self.segments, &steps, request, waiting)?;
-            }
-            steps.at(Step::BeforeSync)?;
-            self.segments
-                .sync()
-                .map_err(|e| StoreFault::Io("sync a segment", e.to_string()))?;
-            steps.at(Step::BeforeCommit)?;
-            tx.commit().map_err(fault("commit"))?;
-            steps.at(Step::AfterCommit)
-        })();
-        match outcome {
-            Ok(()) => {
-                self.connection = Some(connection);
-                Ok(())
-            }
-            Err(why) => Err((why, group.collect())),
-        }
-    }
-
-    fn answer(&mut self, pending: Pending) {
-        // Whoever asked may have gone: the outcome is on the disk all the same
-        match pending {
-            Pending::Commit(to, committed) => drop(to.send(Ok(committed))),
-            Pending::Claim(to, due) => {
-                let dir = self.dir.join("segments");
-                drop(to.send(due.into_iter().map(|due| read_due(&dir, due)).collect()));
-            }
-            Pending::Settle(to) => drop(to.send(Ok(()))),
-            Pending::NextDue(to, at) => drop(to.send(Ok(at))),
-            Pending::Ready(to) => drop(to.send(Ok(()))),
-            Pending::Prune(to, more) => {
-                let swept = self.sweep();
-                drop(to.send(swept.map(|()| more)));
-            }
-        }
-    }
-
-    /// Removes segments that nothing points at
-    fn sweep(&mut self) -> Result<(), StoreFault> {
-        let Some(connection) = &self.connection else {
-            return Ok(());
+        let steps = self.steps.clone();
+        let mut emptied = Vec::new();
+        let tx = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(fault("begin a transaction"))?;
+        let mut together = Group {
+            tx: &tx,
+            segments: &mut self.segments,
+            steps: &steps,
+            latest: &mut self.latest,
+            failing: self.failing,
+            emptied: &mut emptied,
         };
-        let keep = index::segments_in_use(connection).map_err(fault("read its index"))?;
-        self.segments
-            .remove_all_but(&keep)
-            .map_err(|e| StoreFault::Io("remove a segment", e.to_string()))
-    }
-}
-
-fn size(request: &Request) -> usize {
-    match request {
-        Request::Commit(commit, _) => commit.body.len(),
-        _ => 0,
-    }
-}
-
-/// Does one request inside the group's transaction
-fn one(
-    tx: &rusqlite::Transaction<'_>,
-    segments: &mut Segments,
-    steps: &Steps,
-    request: Request,
-    waiting: &mut Vec<Pending>,
-) -> Result<(), StoreFault> {
-    match request {
-        Request::Commit(commit, to) => {
-            // Waits first: whoever asked is answered even where the rest fails
-            let slot = waiting.len();
-            waiting.push(Pending::Commit(to, Committed::Fresh { events: Vec::new() }));
-            let committed = commit_one(tx, segments, steps, &commit)?;
-            if let Some(Pending::Commit(_, place)) = waiting.get_mut(slot) {
-                *place = committed;
-            }
+        for job in group.iter_mut() {
+            job.run(&mut together)?;
         }
-        Request::Claim(destination, limit, now, until, to) => {
-            let slot = waiting.len();
-            waiting.push(Pending::Claim(to, Vec::new()));
-            let due = index::claim(tx, &destination, limit, now, until).map_err(fault("claim"))?;
-            if let Some(Pending::Claim(_, place)) = waiting.get_mut(slot) {
-                *place = due;
-            }
+        let io = |what| move |e: std::io::Error| StoreFault::Io(what, e.to_string());
+        if self.segments.has_waiting() {
+            steps.at(Step::BeforeAppend)?;
+            self.segments.write().map_err(io("append to a segment"))?;
+            steps.at(Step::AfterAppend)?;
         }
-        Request::Settle(settled, to) => {
-            waiting.push(Pending::Settle(to));
-            for settled in &settled {
-                index::settle(tx, settled).map_err(fault("settle"))?;
-            }
+        steps.at(Step::BeforeSync)?;
+        self.segments.sync().map_err(io("sync a segment"))?;
+        index::extend(&tx, self.segments.added()).map_err(fault("write its index"))?;
+        steps.at(Step::BeforeCommit)?;
+        tx.commit().map_err(|e| Failed {
+            // A full disk stops before the page that would make it count; after any other fault a crash
+            // may bring the transaction back
+            may_count: e.sqlite_error_code() != Some(ErrorCode::DiskFull),
+            why: fault("commit")(e),
+        })?;
+        let may_count = true;
+        let after = |why| Failed { why, may_count };
+        steps.at(Step::AfterCommit).map_err(after)?;
+        self.segments.committed();
+        if let Err(e) = self.segments.remove(&emptied) {
+            // The next opening removes them
+            tracing::warn!(error = %e, "segments without records stay");
         }
-        Request::NextDue(destination, to) => {
-            let slot = waiting.len();
-            waiting.push(Pending::NextDue(to, None));
-            let at = index::next_due(tx, &destination).map_err(fault("read its index"))?;
-            if let Some(Pending::NextDue(_, place)) = waiting.get_mut(slot) {
-                *place = at.and_then(|ms| Timestamp::from_unix_ms(ms).ok());
-            }
-        }
-        Request::Prune(now, before, to) => {
-            let slot = waiting.len();
-            waiting.push(Pending::Prune(to, false));
-            let more = index::prune(tx, now, before).map_err(fault("prune"))?;
-            if let Some(Pending::Prune(_, place)) = waiting.get_mut(slot) {
-                *place = more;
-            }
-        }
-        Request::Ready(to) => waiting.push(Pending::Ready(to)),
+        self.connection = Some(connection);
+        steps.at(Step::BeforeAnswer).map_err(after)
     }
-    Ok(())
-}
 
-fn commit_one(
-    tx: &rusqlite::Transaction<'_>,
-    segments: &mut Segments,
-    steps: &Steps,
-    commit: &Commit,
-) -> Result<Committed, StoreFault> {
-    let read = fault("read its index");
-    if let Some(receipt) = index::known(tx, commit).map_err(&read)? {
-        let events = index::events_of(tx, receipt).map_err(read)?;
-        return Ok(Committed::Replay {
-            events: events.into_iter().map(Sha256Hex::from_bytes).collect(),
-        });
-    }
-    steps.at(Step::BeforeAppend)?;
-    let record = Record {
-        body: commit.body.clone(),
-        events: commit.events.iter().map(|e| e.document.clone()).collect(),
-    };
-    let place = segments
-        .append(&record)
-        .map_err(|e| StoreFault::Io("append to a segment", e.to_string()))?;
-    steps.at(Step::AfterAppend)?;
-    let fresh = index::insert(tx, commit, place).map_err(fault("write its index"))?;
-    steps.at(Step::InTransaction)?;
-    let events: Vec<EventId> = commit.events.iter().map(|event| event.id).collect();
-    Ok(if fresh {
-        Committed::Fresh { events }
-    } else {
-        Committed::Replay { events }
-    })
-}
-
-fn read_due(dir: &std::path::Path, due: Due) -> Result<Claimed, StoreFault> {
-    let record = super::segments::read(dir, due.place)?;
-    let document = record.events.get(due.nth).ok_or(StoreFault::Damaged {
-        segment: due.place.segment,
-        offset: due.place.offset,
-    })?;
-    Ok(Claimed {
-        document: document.clone(),
-        ..due.claimed
-    })
-}
-
-fn refuse(request: Request, why: &StoreFault) {
-    match request {
-        Request::Commit(_, to) => drop(to.send(Err(why.clone()))),
-        Request::Claim(.., to) => drop(to.send(Err(why.clone()))),
-        Request::Settle(_, to) | Request::Ready(to) => drop(to.send(Err(why.clone()))),
-        Request::NextDue(_, to) => drop(to.send(Err(why.clone()))),
-        Request::Prune(_, _, to) => drop(to.send(Err(why.clone()))),
-    }
-}
-
-fn refuse_pending(pending: Pending, why: &StoreFault) {
-    match pending {
-        Pending::Commit(to, _) => drop(to.send(Err(why.clone()))),
-        Pending::Claim(to, _) => drop(to.send(Err(why.clone()))),
-        Pending::Settle(to) | Pending::Ready(to) => drop(to.send(Err(why.clone()))),
-        Pending::NextDue(to, _) => drop(to.send(Err(why.clone()))),
-        Pending::Prune(to, _) => drop(to.send(Err(why.clone()))),
+    /// Keeps the write-ahead log short. The keeper does the work beside the commits; what they wrote
+    /// meanwhile is little, and is moved here, because only a log that is moved whole begins anew.
+    fn checkpoint(&mut self) {
+        let pages = self.pages.load(Ordering::Relaxed);
+        if self.checkpoints.ended() || pages > TOO_MANY_PAGES {
+            if let Some(connection) = &self.connection
+                && let Err(e) = keeper::checkpoint(connection)
+            {
+                tracing::warn!(error = %e, "a checkpoint was put off");
+            }
+        } else if pages > CHECKPOINT_PAGES {
+            self.checkpoints.ask();
+        }
     }
 }

@@ -117,6 +117,21 @@ impl Store for Watched {
             Ok(())
         })
     }
+    fn kill(
+        &self,
+        subscription: Digest,
+        reason: &'static str,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<u64, StoreFault>> {
+        self.inner.kill(subscription, reason, now)
+    }
+    fn requeue(
+        &self,
+        deliveries: Vec<DeliveryId>,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<u64, StoreFault>> {
+        self.inner.requeue(deliveries, now)
+    }
     fn next_due(&self, destination: Name) -> BoxFuture<'_, Result<Option<Timestamp>, StoreFault>> {
         self.count(&destination);
         self.inner.next_due(destination)
