@@ -129,7 +129,7 @@ async fn a_program_that_is_not_there_is_a_failure() {
 #[tokio::test]
 async fn a_program_that_outlives_its_time_is_killed() {
     let dir = tempfile::tempdir().unwrap();
-    let mut config = script("echo so far >&2; read line; exec sleep 1000", dir.path());
+    let mut config = script("echo so far >&2; read line; exec sleep 60", dir.path());
     config["timeout"] = json!("2s");
     let mut stage = Stage::new(&[("run", config)]);
     let _running = stage.start();
@@ -143,7 +143,7 @@ async fn what_a_killed_program_has_started_is_killed_with_it() {
     let dir = tempfile::tempdir().unwrap();
     fifo(dir.path());
     // The child holds the FIFO open for as long as it lives
-    let text = "(echo up; exec sleep 1000) > fifo & wait";
+    let text = "(echo up; exec sleep 60) > fifo & wait";
     let stage = Stage::new(&[("run", script(text, dir.path()))]);
     let running = stage.start();
     stage.owe("run").await;
@@ -168,7 +168,10 @@ async fn a_program_that_ended_well_is_not_judged_by_what_it_left_running() {
     let dir = tempfile::tempdir().unwrap();
     fifo(dir.path());
     // Holds standard error until somebody opens the FIFO
-    let mut stage = Stage::new(&[("run", script("cat fifo >/dev/null & exit 0", dir.path()))]);
+    let mut config = script("cat fifo >/dev/null & exit 0", dir.path());
+    // Longer than a test waits: whoever waits for the pipe's end fails
+    config["timeout"] = json!("90s");
+    let mut stage = Stage::new(&[("run", config)]);
     let _running = stage.start();
     stage.owe("run").await;
     assert_eq!(stage.settled().await.outcome, SettledAs::Delivered);
