@@ -214,10 +214,8 @@ impl Gateway {
         let mut dispatcher = self.dispatcher.lock().await;
         dispatcher.client = loaded.client;
         let mut running = self.dispatch.lock().await;
-        let started = dispatcher.start(&loaded.destinations);
-        if let Some(old) = running.replace(started) {
-            // Attempts under way end on their own; their leases keep others away from them
-            tokio::spawn(old.stop(self.config.server.drain.duration()));
+        if let Some(old) = running.take() {
+            *running = Some(dispatcher.replace(old, &loaded.destinations));
         }
     }
 

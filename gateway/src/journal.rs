@@ -157,19 +157,33 @@ pub struct Entry {
     pub body: Option<Bytes>,
 }
 
+/// What the writer is sent
+enum Message {
+    Entry(Box<Entry>),
+    Stop,
+}
+
 /// The log's writing end
 #[derive(Clone)]
 pub struct Journal {
-    lines: mpsc::Sender<Entry>,
+    lines: mpsc::Sender<Message>,
     lost: Arc<AtomicU64>,
 }
 
-/// Keeps the writer's thread; joined on drop, once every [`Journal`] is gone
-pub struct JournalThread(Option<JoinHandle<()>>);
+/// Keeps the writer's thread. On drop, what has been handed over is written, and the thread ends, even if
+/// a [`Journal`] is still about.
+pub struct JournalThread {
+    lines: mpsc::Sender<Message>,
+    thread: Option<JoinHandle<()>>,
+}
 
 impl Drop for JournalThread {
     fn drop(&mut self) {
-        if let Some(thread) = self.0.take() {
+        // The writer empties its queue all the time: there is room in a moment
+        while let Err(mpsc::error::TrySendError::Full(_)) = self.lines.try_send(Message::Stop) {
+            std::thread::yield_now();
+        }
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
@@ -191,15 +205,20 @@ impl Journal {
         let thread = std::thread::Builder::new()
             .name("postern-log".to_owned())
             .spawn(move || write(receiver, lines, bodies, &counter))?;
+        let thread = JournalThread {
+            lines: sender.clone(),
+            thread: Some(thread),
+        };
         let journal = Self {
             lines: sender,
             lost,
         };
-        Ok((journal, JournalThread(Some(thread))))
+        Ok((journal, thread))
     }
 
     /// Hands a line to the writer, and waits while the writer is behind
     pub async fn record(&self, entry: Entry) {
+        let entry = Message::Entry(Box::new(entry));
         if self.lines.send(entry).await.is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -211,11 +230,24 @@ impl Journal {
     }
 }
 
-fn write(mut entries: mpsc::Receiver<Entry>, mut lines: Ring, mut bodies: Ring, lost: &AtomicU64) {
-    while let Some(first) = entries.blocking_recv() {
+fn write(
+    mut entries: mpsc::Receiver<Message>,
+    mut lines: Ring,
+    mut bodies: Ring,
+    lost: &AtomicU64,
+) {
+    let mut stopped = false;
+    while !stopped {
+        let Some(first) = entries.blocking_recv() else {
+            return;
+        };
         let mut next = Some(first);
         let mut outcome = Ok(());
-        while let Some(entry) = next.take() {
+        while let Some(message) = next.take() {
+            let Message::Entry(entry) = message else {
+                stopped = true;
+                break;
+            };
             let written = write_one(&entry, &mut lines, &mut bodies);
             if written.is_err() {
                 lost.fetch_add(1, Ordering::Relaxed);

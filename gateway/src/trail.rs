@@ -2,7 +2,7 @@
 
 use postern_contract::fault::Fault as _;
 use postern_contract::{Sha256Hex, Timestamp};
-use postern_profiles::VerifiedEvidence;
+use postern_profiles::{Step, VerifiedEvidence};
 
 use crate::decide::Decisions;
 use crate::journal::{Entry, LogCandidate, LogLine, LogOutcome, LogSubscription};
@@ -132,7 +132,11 @@ impl Trail {
                     Some(detail) => format!("{why}: {detail}"),
                     None => why.to_string(),
                 },
-                Answer::Refused,
+                match why.step {
+                    // Nobody looked at any evidence yet
+                    Step::Method => Answer::Method,
+                    _ => Answer::Refused,
+                },
             ),
             Stop::Malformed(why) => (
                 LogOutcome::Malformed,

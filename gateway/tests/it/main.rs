@@ -1,0 +1,14 @@
+//! The gateway from the outside: an open store, real frozen documents, requests through its router.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on must fail"
+)]
+
+mod admission;
+mod hostile;
+mod receiving;
+mod replay;
+mod world;
