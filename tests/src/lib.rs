@@ -1,1 +1,1 @@
-//! Placeholder while the crate is being built.
+//! End-to-end tests and repository rules; the library itself is empty.
