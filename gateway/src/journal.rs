@@ -7,8 +7,9 @@ mod ring;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use bytes::Bytes;
 use postern_contract::{Digest, EventId, Name, Sha256Hex, Timestamp};
@@ -17,10 +18,15 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::config::LogConfig;
-use ring::Ring;
+use crate::store::embedded::make_private;
+use ring::{Lost, Ring};
 
 /// Lines that may wait for the writer
 const QUEUE: usize = 1_024;
+/// Bytes of bodies that may wait for the writer; beyond them lines go without
+const MAX_WAITING_BYTES: usize = 16 << 20;
+/// A delivery waits no longer than this for the writer
+const LONGEST_WAIT: Duration = Duration::from_millis(250);
 /// Files of a ring
 const FILES: u64 = 8;
 
@@ -167,7 +173,15 @@ enum Message {
 #[derive(Clone)]
 pub struct Journal {
     lines: mpsc::Sender<Message>,
-    lost: Arc<AtomicU64>,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    /// Lines that are not in the log
+    lost: AtomicU64,
+    /// Bytes of bodies that wait for the writer
+    waiting: AtomicUsize,
 }
 
 /// Keeps the writer's thread. On drop, what has been handed over is written, and the thread ends, even if
@@ -190,96 +204,119 @@ impl Drop for JournalThread {
 }
 
 impl Journal {
-    /// Opens the log. What a crash has torn is skipped by readers; new lines go to a new file.
+    /// Opens the log, and cuts off what a crash has torn
     pub fn open(config: &LogConfig) -> std::io::Result<(Self, JournalThread)> {
-        let lines = Ring::open(&config.path, "events", "jsonl", config.max_bytes / FILES)?;
-        let bodies = Ring::open(
-            &config.path,
-            "bodies",
-            "ring",
-            config.max_body_bytes / FILES,
-        )?;
-        let (sender, receiver) = mpsc::channel(QUEUE);
-        let lost = Arc::new(AtomicU64::new(0));
-        let counter = Arc::clone(&lost);
+        make_private(&config.path)?;
+        let counts = Arc::new(Counts::default());
+        let writer = Writer {
+            lines: Ring::open(&config.path, ring::LINES, config.max_bytes)?,
+            bodies: Ring::open(&config.path, ring::BODIES, config.max_body_bytes)?,
+            counts: Arc::clone(&counts),
+            failing: false,
+        };
+        let (lines, receiver) = mpsc::channel(QUEUE);
         let thread = std::thread::Builder::new()
             .name("postern-log".to_owned())
-            .spawn(move || write(receiver, lines, bodies, &counter))?;
+            .spawn(move || writer.run(receiver))?;
         let thread = JournalThread {
-            lines: sender.clone(),
+            lines: lines.clone(),
             thread: Some(thread),
         };
-        let journal = Self {
-            lines: sender,
-            lost,
-        };
-        Ok((journal, thread))
+        Ok((Self { lines, counts }, thread))
     }
 
-    /// Hands a line to the writer, and waits while the writer is behind
-    pub async fn record(&self, entry: Entry) {
+    /// Hands a line to the writer, and waits a moment while the writer is behind. Where too many bytes wait, a
+    /// line goes without its body, and one that waits too long is lost: no delivery depends on either.
+    pub async fn record(&self, mut entry: Entry) {
+        let bytes = entry.body.as_ref().map_or(0, Bytes::len);
+        if self.counts.waiting.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_WAITING_BYTES {
+            self.counts.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            entry.body = None;
+        }
+        let held = entry.body.as_ref().map_or(0, Bytes::len);
         let entry = Message::Entry(Box::new(entry));
-        if self.lines.send(entry).await.is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+        if self.lines.send_timeout(entry, LONGEST_WAIT).await.is_err() {
+            self.counts.waiting.fetch_sub(held, Ordering::Relaxed);
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Lines that could not be written
     pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+        self.counts.lost.load(Ordering::Relaxed)
     }
 }
 
-fn write(
-    mut entries: mpsc::Receiver<Message>,
-    mut lines: Ring,
-    mut bodies: Ring,
-    lost: &AtomicU64,
-) {
-    let mut stopped = false;
-    while !stopped {
-        let Some(first) = entries.blocking_recv() else {
-            return;
-        };
-        let mut next = Some(first);
-        let mut outcome = Ok(());
-        while let Some(message) = next.take() {
-            let Message::Entry(entry) = message else {
-                stopped = true;
-                break;
-            };
-            let written = write_one(&entry, &mut lines, &mut bodies);
-            if written.is_err() {
-                lost.fetch_add(1, Ordering::Relaxed);
-                outcome = written;
+struct Writer {
+    lines: Ring,
+    bodies: Ring,
+    counts: Arc<Counts>,
+    failing: bool,
+}
+
+impl Writer {
+    fn run(mut self, mut messages: mpsc::Receiver<Message>) {
+        let mut stopped = false;
+        while !stopped {
+            let mut next = messages.blocking_recv();
+            stopped = next.is_none();
+            while let Some(message) = next.take() {
+                match message {
+                    Message::Entry(entry) => self.write(&entry),
+                    Message::Stop => stopped = true,
+                }
+                next = messages.try_recv().ok();
             }
-            next = entries.try_recv().ok();
+            // Idle: what is buffered becomes readable
+            let flushed = self.lines.flush();
+            self.note(flushed, true);
+            let flushed = self.bodies.flush();
+            self.note(flushed, false);
         }
-        // Idle: what is buffered becomes readable
-        if let Err(e) = outcome.and(lines.flush()).and(bodies.flush()) {
-            tracing::warn!(error = %e, "the event log cannot be written");
+    }
+
+    fn write(&mut self, entry: &Entry) {
+        if let Ok(mut line) = serde_json::to_vec(&entry.line) {
+            line.push(b'\n');
+            let written = self.lines.write(&line);
+            self.note(written, true);
+        }
+        if let Some(body) = &entry.body {
+            self.counts.waiting.fetch_sub(body.len(), Ordering::Relaxed);
+            let written = self.bodies.write(&ring::record(&entry.line.id, body));
+            self.note(written, false);
+        }
+    }
+
+    /// Counts what is lost, and says so once until lines are written again
+    fn note(&mut self, written: Result<u64, Lost>, lines: bool) {
+        match written {
+            Ok(records) if lines && records > 0 && self.failing => {
+                self.failing = false;
+                let lost = self.counts.lost.load(Ordering::Relaxed);
+                tracing::info!(lost, "the event log is written again");
+            }
+            Ok(_) => {}
+            Err(Lost { records, why }) => {
+                if lines {
+                    self.counts.lost.fetch_add(records, Ordering::Relaxed);
+                }
+                if !std::mem::replace(&mut self.failing, true) {
+                    tracing::error!(error = %why, "the event log cannot be written: lines are lost");
+                }
+            }
         }
     }
 }
 
-fn write_one(entry: &Entry, lines: &mut Ring, bodies: &mut Ring) -> std::io::Result<()> {
-    let mut line = serde_json::to_vec(&entry.line)?;
-    line.push(b'\n');
-    lines.write(&line)?;
-    if let Some(body) = &entry.body {
-        bodies.write(&ring::record(&entry.line.id, body))?;
-    }
-    Ok(())
-}
-
-/// The newest lines first, for as long as `wanted` has not said `None` often enough: at most `limit`
+/// The newest lines first that are `wanted`, at most `limit`
 pub fn read(
     dir: &Path,
     limit: usize,
     wanted: impl Fn(&LogLine) -> bool,
 ) -> std::io::Result<Vec<LogLine>> {
     let mut found = Vec::new();
-    for text in ring::newest_first(dir, "events", "jsonl")? {
+    for text in ring::newest_first(dir, ring::LINES)? {
         // A torn line is what a crash left: it is skipped
         let lines = text.split(|b| *b == b'\n').rev();
         let parsed = lines.filter_map(|line| serde_json::from_slice::<LogLine>(line).ok());
@@ -295,7 +332,7 @@ pub fn read(
 
 /// The body that was kept with a line, while the ring still has it
 pub fn body(dir: &Path, id: &str) -> std::io::Result<Option<Bytes>> {
-    for bytes in ring::newest_first(dir, "bodies", "ring")? {
+    for bytes in ring::newest_first(dir, ring::BODIES)? {
         if let Some(body) = ring::find(&bytes, id) {
             return Ok(Some(body));
         }
