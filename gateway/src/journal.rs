@@ -21,6 +21,8 @@ use crate::config::LogConfig;
 use crate::store::embedded::make_private;
 use ring::{Lost, Ring};
 
+/// How long lines are gathered before they are written
+const GATHER: std::time::Duration = std::time::Duration::from_millis(2);
 /// Lines that may wait for the writer
 const QUEUE: usize = 1_024;
 /// Bytes of bodies that may wait for the writer; beyond them lines go without
@@ -260,6 +262,8 @@ impl Writer {
         while !stopped {
             let mut next = messages.blocking_recv();
             stopped = next.is_none();
+            // One wake and one write for many lines: no acknowledgement waits for them
+            std::thread::sleep(GATHER);
             while let Some(message) = next.take() {
                 match message {
                     Message::Entry(entry) => self.write(&entry),
