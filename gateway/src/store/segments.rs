@@ -133,6 +133,13 @@ impl Segments {
         Ok((body, events))
     }
 
+    /// Appends zeros that nothing will point at, to see whether there is room
+    pub(super) fn append_probe(&mut self, bytes: usize) -> io::Result<()> {
+        let zeros = Bytes::from(vec![0; bytes]);
+        self.make_room(zeros.len() as u64)?;
+        self.put(&zeros, &Sha256Hex::of(&zeros)).map(drop)
+    }
+
     fn put(&mut self, payload: &Bytes, hash: &Sha256Hex) -> io::Result<Place> {
         let length = u32::try_from(payload.len()).map_err(|_| io::Error::other("over 4 GiB"))?;
         let Some(open) = &mut self.current else {
@@ -234,9 +241,10 @@ impl Segments {
 
     /// The index has committed this group
     pub(super) fn committed(&mut self) {
-        self.added.clear();
+        let added = std::mem::take(&mut self.added);
         if let Some(open) = &mut self.current {
-            open.committed = open.end;
+            let end = added.get(&open.segment).map(|extent| extent.end);
+            open.committed = end.unwrap_or(open.committed);
         }
     }
 

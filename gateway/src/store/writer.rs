@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use bytes::Bytes;
-use postern_contract::Sha256Hex;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
@@ -112,9 +110,8 @@ impl Group<'_> {
     /// Where the last write failed, writes to see whether it would again
     pub(super) fn probe(&mut self) -> Result<(), StoreFault> {
         if self.failing {
-            let zeros = Bytes::from(vec![0; PROBE]);
             self.segments
-                .append(&zeros, &Sha256Hex::of(&zeros), &[])
+                .append_probe(PROBE)
                 .map_err(|e| StoreFault::Io("append to a segment", e.to_string()))?;
             index::probe(self.tx).map_err(fault("write its index"))?;
         }
