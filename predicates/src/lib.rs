@@ -7,6 +7,7 @@
 pub mod binding;
 pub mod conformance;
 mod declaration;
+pub mod family;
 pub mod filters;
 pub mod instant;
 pub mod invalid;
@@ -20,6 +21,7 @@ pub mod trigger;
 pub mod url;
 
 pub use binding::{Binding, Resources, Wider};
+pub use family::{Family, Said};
 pub use filters::ChosenFilters;
 pub use invalid::Invalid;
 pub use nonmatch::{Nonmatch, Reason};

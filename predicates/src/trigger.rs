@@ -28,6 +28,8 @@ pub struct Trigger {
     profile_digest: Digest,
     binding: Binding,
     binding_digest: Digest,
+    /// Of everything but the grants
+    rules_digest: Digest,
     document: Bytes,
     digest: Digest,
 }
@@ -177,6 +179,45 @@ impl Trigger {
     }
 }
 
+/// What a declaration makes of a delivery before grants and URLs are judged
+pub(crate) struct Evidence<'t> {
+    variant: Option<&'t Variant>,
+    fields: &'t Fields,
+    values: BTreeMap<String, FieldValue>,
+}
+
+impl Evidence<'_> {
+    /// The projection so far
+    pub(crate) fn values(&self) -> &BTreeMap<String, FieldValue> {
+        &self.values
+    }
+}
+
+/// The steps of [`Trigger::decide`] apart, for those who share some of them
+impl Trigger {
+    pub(crate) fn read(
+        &self,
+        native_event: &str,
+        body: &Document,
+    ) -> Result<Evidence<'_>, Nonmatch> {
+        self.rules.read(native_event, body)
+    }
+    pub(crate) fn granted(&self, values: &BTreeMap<String, FieldValue>) -> Result<(), Nonmatch> {
+        self.rules.grant(&self.binding, values)
+    }
+    pub(crate) fn identified(&self, evidence: Evidence<'_>) -> Result<Match, Nonmatch> {
+        self.rules.identify(evidence)
+    }
+    /// Field and collection of every resource
+    pub(crate) fn resources(&self) -> &[(String, String)] {
+        &self.rules.resources
+    }
+    /// The digest of everything but the grants
+    pub(crate) fn rules_digest(&self) -> Digest {
+        self.rules_digest
+    }
+}
+
 impl Rules {
     /// Section 6, in its order
     fn decide(
@@ -185,6 +226,13 @@ impl Rules {
         native_event: &str,
         body: &Document,
     ) -> Result<Match, Nonmatch> {
+        let evidence = self.read(native_event, body)?;
+        self.grant(binding, &evidence.values)?;
+        self.identify(evidence)
+    }
+
+    /// Steps 1 to 5: the event, ambiguity, `match` and `when`, the variant, the projection
+    fn read(&self, native_event: &str, body: &Document) -> Result<Evidence<'_>, Nonmatch> {
         if !self.native_events.iter().any(|event| event == native_event) {
             return Err(Nonmatch {
                 reason: Reason::EventNotListed,
@@ -204,12 +252,20 @@ impl Rules {
             None => None,
         };
         let fields = variant.map_or(&self.fields, |variant| &variant.fields);
-        let mut values = projection::project(fields, root)?;
-        self.grant(binding, &values)?;
-        projection::identify(fields, &self.origins, &mut values)?;
+        Ok(Evidence {
+            variant,
+            fields,
+            values: projection::project(fields, root)?,
+        })
+    }
+
+    /// Step 7: URLs are what and where they say
+    fn identify(&self, evidence: Evidence<'_>) -> Result<Match, Nonmatch> {
+        let mut fields = evidence.values;
+        projection::identify(evidence.fields, &self.origins, &mut fields)?;
         Ok(Match {
-            variant: variant.map(|variant| variant.name.clone()),
-            fields: values,
+            variant: evidence.variant.map(|variant| variant.name.clone()),
+            fields,
         })
     }
 

@@ -59,10 +59,12 @@ impl Trigger {
         let rules = Rules::compile(declaration)?;
         let binding = Binding::new(grants, rules.origins.clone())?;
         let canonical = |e: canonical::NotCanonical| Invalid::at("", e.to_string());
+        let declared = to_json(declaration);
+        let rules_digest = canonical::digest(&(&declared, profile_digest)).map_err(canonical)?;
         let document = canonical::to_vec(&Frozen {
             api_version: API_VERSION,
             kind: "Trigger",
-            declaration: to_json(declaration),
+            declaration: declared,
             profile_digest,
             grants: binding.resources(),
         })
@@ -72,6 +74,7 @@ impl Trigger {
             profile_digest,
             binding_digest: binding.digest().map_err(canonical)?,
             binding,
+            rules_digest,
             digest: Digest::of(&document),
             document: document.into(),
         })
