@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use postern_contract::{Digest, Name, Subscription};
-use postern_predicates::{ChosenFilters, Trigger};
+use postern_predicates::{ChosenFilters, Family, Trigger};
 
 use crate::admission::{Admitted, DestinationFacts, NotAdmitted, SourceFacts};
 use crate::plans::Plans;
@@ -35,11 +35,20 @@ pub struct Standing {
     pub admitted: Vec<Admitted>,
 }
 
+/// Triggers of one declaration, and the candidate of each
+pub struct Kin {
+    /// The triggers
+    pub family: Family,
+    /// One a member, in the members' order
+    pub candidates: Vec<Candidate>,
+}
+
 /// The candidates of one source
 #[derive(Default)]
 pub struct Candidates {
-    by_event: HashMap<String, Vec<Arc<Candidate>>>,
-    all: Vec<Arc<Candidate>>,
+    kin: Vec<Kin>,
+    by_event: HashMap<String, Vec<usize>>,
+    by_subscription: HashMap<Digest, (usize, usize, usize)>,
 }
 
 impl Candidates {
@@ -64,34 +73,50 @@ impl Candidates {
                     standing,
                 });
         }
+        let triggers = subscribers
+            .keys()
+            .filter_map(|digest| plans.triggers.get(digest));
+        let families = Family::group(triggers.cloned());
         let mut found = Self::default();
-        for (digest, subscribers) in subscribers {
-            let Some(trigger) = plans.triggers.get(&digest) else {
-                continue;
-            };
-            let candidate = Arc::new(Candidate {
-                trigger: Arc::clone(trigger),
-                subscribers,
-            });
-            for event in trigger.native_events() {
+        for family in families {
+            let place = found.kin.len();
+            let mut candidates = Vec::with_capacity(family.members().len());
+            for (member, trigger) in family.members().iter().enumerate() {
+                let subscribers = subscribers.remove(&trigger.digest()).unwrap_or_default();
+                for (n, subscriber) in subscribers.iter().enumerate() {
+                    (found.by_subscription).insert(subscriber.digest, (place, member, n));
+                }
+                candidates.push(Candidate {
+                    trigger: Arc::clone(trigger),
+                    subscribers,
+                });
+            }
+            // One declaration lists the same events for every member
+            for event in family
+                .members()
+                .first()
+                .map_or(&[][..], |t| t.native_events())
+            {
                 let listed = found.by_event.entry(event.clone()).or_default();
-                if !listed.iter().any(|c| Arc::ptr_eq(c, &candidate)) {
-                    listed.push(Arc::clone(&candidate));
+                if listed.last() != Some(&place) {
+                    listed.push(place);
                 }
             }
-            found.all.push(candidate);
+            found.kin.push(Kin { family, candidates });
         }
         found
     }
 
-    /// The candidates of a native event
-    pub fn of_event(&self, event: &str) -> &[Arc<Candidate>] {
-        self.by_event.get(event).map_or(&[], Vec::as_slice)
+    /// Those who look at a native event
+    pub fn of_event(&self, event: &str) -> impl Iterator<Item = &Kin> {
+        let places = self.by_event.get(event).map_or(&[][..], Vec::as_slice);
+        places.iter().filter_map(|place| self.kin.get(*place))
     }
 
-    /// Every candidate
-    pub fn all(&self) -> &[Arc<Candidate>] {
-        &self.all
+    /// Where a subscription stands; `None` where its trigger is not loaded
+    pub fn subscriber(&self, subscription: Digest) -> Option<&Subscriber> {
+        let (kin, member, n) = self.by_subscription.get(&subscription)?;
+        (self.kin.get(*kin)?.candidates.get(*member)?.subscribers).get(*n)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Decide: evidence and the frozen triggers of its source become matches and nonmatches, each nonmatch
 //! with one reason. Reads the evidence alone: nothing is fetched, nothing is inferred.
 
-use postern_predicates::{Decision, Match, Nonmatch};
+use postern_predicates::{Match, Nonmatch};
 use postern_profiles::VerifiedEvidence;
 
 use crate::candidates::{Candidate, Candidates};
@@ -10,8 +10,8 @@ use crate::candidates::{Candidate, Candidates};
 pub struct Decisions<'a> {
     /// Those that matched
     pub matches: Vec<Matched<'a>>,
-    /// Those that did not, with the reason
-    pub nonmatches: Vec<(&'a Candidate, Nonmatch)>,
+    /// Those that did not: one for all of a declaration that say the same, and how many others there are
+    pub nonmatches: Vec<(&'a Candidate, usize, Nonmatch)>,
 }
 
 /// A trigger that matched: made by [`decide`] alone
@@ -37,11 +37,17 @@ pub fn decide<'a>(candidates: &'a Candidates, evidence: &VerifiedEvidence) -> De
         matches: Vec::new(),
         nonmatches: Vec::new(),
     };
-    for candidate in candidates.of_event(evidence.event()) {
-        let candidate: &Candidate = candidate;
-        match (candidate.trigger).decide(evidence.event(), evidence.document()) {
-            Decision::Match(found) => decisions.matches.push(Matched { candidate, found }),
-            Decision::Nonmatch(why) => decisions.nonmatches.push((candidate, why)),
+    for kin in candidates.of_event(evidence.event()) {
+        let said = kin.family.decide(evidence.event(), evidence.document());
+        for (member, found) in said.matches {
+            let candidate = kin.candidates.get(member);
+            let matched = candidate.map(|candidate| Matched { candidate, found });
+            decisions.matches.extend(matched);
+        }
+        for (member, count, why) in said.nonmatches {
+            let candidate = kin.candidates.get(member);
+            let others = count.saturating_sub(1);
+            (decisions.nonmatches).extend(candidate.map(|candidate| (candidate, others, why)));
         }
     }
     decisions

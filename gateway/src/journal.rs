@@ -126,6 +126,9 @@ pub struct LogCandidate {
     /// Whether it matched
     #[serde(rename = "match")]
     pub matched: bool,
+    /// How many further triggers of the same declaration, bound to other members, said the same
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub others: usize,
     /// The variant that matched
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
@@ -138,6 +141,10 @@ pub struct LogCandidate {
     /// What became of it at each subscription
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subscriptions: Vec<LogSubscription>,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// What became of a match at one subscription

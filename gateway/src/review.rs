@@ -79,9 +79,7 @@ pub fn standings(config: &Config, plans: &Plans) -> Vec<Standing> {
                 grants: &grants.unwrap_or_default(),
             };
             let candidates = Candidates::new(plans, &facts, &destinations);
-            let subscriber = (candidates.all().iter())
-                .flat_map(|candidate| &candidate.subscribers)
-                .find(|subscriber| subscriber.digest == *digest);
+            let subscriber = candidates.subscriber(*digest);
             let mut standing = Standing {
                 source: Some(name.clone()),
                 ..blank()

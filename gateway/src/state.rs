@@ -62,9 +62,7 @@ impl State {
         now: Timestamp,
     ) -> Result<(), NotAdmitted> {
         let served = self.served(source).ok_or(NotAdmitted::NoAdmission)?;
-        let standing = (served.candidates.all().iter())
-            .flat_map(|candidate| &candidate.subscribers)
-            .find(|subscriber| subscriber.digest == subscription)
+        let standing = (served.candidates.subscriber(subscription))
             .ok_or(NotAdmitted::NoAdmission)?
             .standing
             .as_ref()

@@ -59,12 +59,13 @@ impl Trail {
 
     /// The triggers that did not match
     pub fn nonmatches(&mut self, decisions: &Decisions<'_>) {
-        for (candidate, why) in &decisions.nonmatches {
+        for (candidate, others, why) in &decisions.nonmatches {
             self.line.candidates.push(LogCandidate {
                 connector: candidate.trigger.connector().to_owned(),
                 trigger: candidate.trigger.trigger().to_owned(),
                 trigger_digest: candidate.trigger.digest(),
                 matched: false,
+                others: *others,
                 variant: None,
                 reason: Some(why.reason.as_str().to_owned()),
                 at: why.at.clone(),
@@ -97,6 +98,7 @@ impl Trail {
                 trigger: trigger.trigger().to_owned(),
                 trigger_digest: trigger.digest(),
                 matched: true,
+                others: 0,
                 variant: owed
                     .projected()
                     .matched()

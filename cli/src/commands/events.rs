@@ -216,8 +216,12 @@ pub fn said(candidate: &LogCandidate) -> String {
     let name = format!("{}.{}", candidate.connector, candidate.trigger);
     if !candidate.matched {
         let at = candidate.at.as_ref().map(|at| format!(" at `{at}`"));
+        let others = match candidate.others {
+            0 => String::new(),
+            n => format!(" (and {n} more bindings of it)"),
+        };
         return format!(
-            "{name}: no match: {}{}",
+            "{name}: no match: {}{}{others}",
             candidate.reason.as_deref().unwrap_or("-"),
             at.unwrap_or_default()
         );
