@@ -1,31 +1,22 @@
 //! A connector's declaration: its triggers, the collections that they are bound to, and the typed bindings
-//! that an import may give. Other sections of the specification are kept out of the way and not judged.
+//! that an import may give. Sections of the specification that this version does not compile are kept out
+//! of the way and not judged.
+
+mod check;
+mod declaration;
 
 use std::collections::BTreeMap;
 
-use postern_contract::Name;
-use postern_predicates::{Invalid, Resources, Trigger};
+use postern_contract::{Digest, Document, Name, pointer::escape};
+use postern_predicates::{Resources, Trigger};
 use postern_profiles::Catalogue;
 
-use crate::diagnostic::{Diagnostic, Place, Severity, did_you_mean};
-use crate::frontmatter;
-use crate::import::{Bindings, Schema};
+use crate::diagnostic::{Diagnostic, Place, did_you_mean};
+use crate::frontmatter::Page;
+use crate::import::{At, Bindings, Misfit, Schema};
 use crate::yaml::Node;
 
 static SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/connectors.rs"));
-
-/// The sections that the specification gives a connector
-const SECTIONS: &[&str] = &[
-    "bounds",
-    "credentials",
-    "docs",
-    "endpoints",
-    "experimental",
-    "resources",
-    "safe-outputs",
-    "tools",
-    "triggers",
-];
 
 /// The connectors that are compiled in: id and text
 pub fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -39,89 +30,44 @@ pub struct Connector {
     pub id: Name,
     /// The file that it was read from
     pub file: String,
-    root: Node,
+    page: Page,
     schema: Schema,
 }
 
+/// What is no member of a collection: at fault is the declaration, or who bound it
+pub(crate) enum Ungranted {
+    /// The declaration, with the finding
+    Declared(Diagnostic),
+    /// The import's `with`, at a path below it
+    Given(String, Misfit),
+}
+
 impl Connector {
-    /// Reads the one connector of a file
+    /// Reads the one connector of a file, and judges every trigger, selected or not
     pub fn read(file: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
-        let error = |code, place, path: &str, message: String, hint| Diagnostic {
-            code,
-            severity: Severity::Error,
+        let page = Page::read(file, text).map_err(|found| vec![*found])?;
+        let (id, mut found) = check::sections(&page);
+        let schema = Schema::read(page.root.get("import-schema")).unwrap_or_else(|faults| {
+            found.extend(faults.into_iter().map(|fault| {
+                let path = format!("/import-schema{}", fault.path);
+                (page.error("import-schema", &path, fault.message))
+                    .hint(fault.hint)
+                    .conceal(fault.secret)
+            }));
+            Schema::default()
+        });
+        let Some(id) = id else { return Err(found) };
+        let connector = Self {
+            id,
             file: file.to_owned(),
-            place,
-            path: path.to_owned(),
-            message,
-            hint,
+            page,
+            schema,
         };
-        let root = frontmatter::read(text)
-            .map_err(|e| vec![error("frontmatter", e.place, "", e.message, None)])?;
-        let Some(connectors) = root.get("connectors").and_then(Node::mapping) else {
-            let message = "want `connectors`, a mapping of one connector".to_owned();
-            return Err(vec![error(
-                "connector",
-                root.locate("/connectors"),
-                "/connectors",
-                message,
-                None,
-            )]);
-        };
-        let [(id, declared)] = connectors else {
-            let message = format!(
-                "a file declares one connector, this one {}",
-                connectors.len()
-            );
-            return Err(vec![error(
-                "connector",
-                root.locate("/connectors"),
-                "/connectors",
-                message,
-                None,
-            )]);
-        };
-        let mut found = Vec::new();
-        for (key, _) in declared.mapping().unwrap_or_default() {
-            if !SECTIONS.contains(&key.text.as_str()) {
-                found.push(error(
-                    "connector-section",
-                    key.place,
-                    &format!("/connectors/{}/{}", id.text, key.text),
-                    format!("unknown section `{}`", key.text),
-                    did_you_mean(&key.text, SECTIONS.iter().copied()),
-                ));
-            }
+        for (key, declared) in connector.declared() {
+            found.append(&mut check::trigger(&connector, &key.text, declared));
         }
-        let name = id.text.parse::<Name>().map_err(|e| {
-            vec![error(
-                "connector-id",
-                id.place,
-                "/connectors",
-                e.to_string(),
-                None,
-            )]
-        })?;
-        let schema = match Schema::read(root.get("import-schema")) {
-            Ok(schema) => schema,
-            Err((path, message)) => {
-                let path = format!("/import-schema{path}");
-                found.push(error(
-                    "import-schema",
-                    root.locate(&path),
-                    &path,
-                    message,
-                    None,
-                ));
-                Schema::default()
-            }
-        };
         if found.is_empty() {
-            Ok(Self {
-                id: name,
-                file: file.to_owned(),
-                root,
-                schema,
-            })
+            Ok(connector)
         } else {
             Err(found)
         }
@@ -132,91 +78,67 @@ impl Connector {
         &self.schema
     }
 
-    fn section(&self, name: &str) -> Option<&Node> {
-        self.root
+    pub(crate) fn section(&self, name: &str) -> Option<&Node> {
+        self.page
+            .root
             .get("connectors")?
             .get(self.id.as_str())?
             .get(name)
     }
 
+    fn declared(&self) -> &[(crate::yaml::Key, Node)] {
+        let triggers = self.section("triggers").and_then(Node::mapping);
+        triggers.unwrap_or_default()
+    }
+
     /// The names of its triggers, in the order of the file
     pub fn triggers(&self) -> Vec<&str> {
-        let triggers = self.section("triggers").and_then(Node::mapping);
-        (triggers.unwrap_or_default().iter())
+        self.declared()
+            .iter()
             .map(|(key, _)| key.text.as_str())
             .collect()
     }
 
-    /// A diagnostic at a place of this file
-    fn error(&self, code: &'static str, path: String, message: String) -> Diagnostic {
-        Diagnostic {
-            code,
-            severity: Severity::Error,
-            file: self.file.clone(),
-            place: self.root.locate(&path),
-            path,
-            message,
-            hint: None,
-        }
+    /// Whether it says of itself that it may change
+    pub fn experimental(&self) -> bool {
+        self.section("experimental").map(Node::to_json).as_deref() == Some("true")
+    }
+
+    /// Where a trigger is declared
+    fn base(&self, trigger: &str) -> String {
+        format!("/connectors/{}/triggers/{}", self.id, escape(trigger))
     }
 
     /// Compiles one trigger with the members that its collections are bound to
     pub fn compile(&self, trigger: &str, grants: Resources) -> Result<Trigger, Box<Diagnostic>> {
-        let base = format!(
-            "/connectors/{}/triggers/{}",
-            self.id,
-            postern_contract::pointer::escape(trigger)
-        );
+        let base = self.base(trigger);
+        let error = |code, path: &str, message: String| self.page.error(code, path, message);
         let declared = self.section("triggers").and_then(|t| t.get(trigger));
         let Some(declared) = declared else {
-            let known = self.triggers();
-            let mut found = self.error(
-                "no-trigger",
-                format!("/connectors/{}/triggers", self.id),
-                format!("`{}` declares no trigger `{trigger}`", self.id),
-            );
-            found.hint = did_you_mean(trigger, known.into_iter());
-            return Err(Box::new(found));
+            let path = format!("/connectors/{}/triggers", self.id);
+            let message = format!("`{}` declares no trigger `{trigger}`", self.id);
+            let hint = did_you_mean(trigger, self.triggers().into_iter());
+            return Err(Box::new(error("no-trigger", &path, message).hint(hint)));
         };
-        let profile = declared.get("verificationProfile").and_then(Node::text);
-        let digest = match profile.and_then(|id| Catalogue::embedded().get(id)) {
-            Some(profile) => profile.digest(),
-            None => {
-                let given = profile.unwrap_or_default();
-                let mut found = self.error(
-                    "no-profile",
-                    format!("{base}/verificationProfile"),
-                    format!("no verification profile `{given}`: nothing could activate this"),
-                );
-                let known = Catalogue::embedded().iter().map(|p| p.id());
-                found.hint = did_you_mean(given, known);
-                return Err(Box::new(found));
-            }
+        let given = (declared.get("verificationProfile"))
+            .and_then(Node::text)
+            .unwrap_or_default();
+        let Some(profile) = Catalogue::embedded().get(given) else {
+            let path = format!("{base}/verificationProfile");
+            let message = format!("no verification profile `{given}`: nothing could activate this");
+            let known = Catalogue::embedded().iter().map(|p| p.id());
+            let found = error("no-profile", &path, message).hint(did_you_mean(given, known));
+            return Err(Box::new(found));
         };
         if declared.get("resourceOrigins").is_none() {
             let message = "a trigger that the gateway dispatches fixes its `resourceOrigins`";
-            return Err(Box::new(self.error("no-origins", base, message.to_owned())));
+            return Err(Box::new(error("no-origins", &base, message.to_owned())));
         }
-        let text = self.declaration(trigger, declared);
-        let document = postern_contract::Document::parse(text.into_bytes().into())
-            .map_err(|e| Box::new(self.error("trigger", base.clone(), e.to_string())))?;
-        Trigger::compile(&document, digest, grants).map_err(|invalid: Invalid| {
-            let path = format!("{base}{}", invalid.path);
-            Box::new(self.error("trigger", path, invalid.message))
+        // A profile has one name in what is frozen, whichever alias was written
+        let text = declaration::whole(self.id.as_str(), trigger, declared, Some(profile.id()));
+        freeze(text, profile.digest(), grants).map_err(|(path, message)| {
+            Box::new(error("trigger", &format!("{base}{path}"), message))
         })
-    }
-
-    /// The declaration with the names that its place in the file gives it
-    fn declaration(&self, trigger: &str, declared: &Node) -> String {
-        let quote = |text: &str| serde_json::Value::from(text).to_string();
-        let body = declared.to_json();
-        let rest = body.strip_prefix('{').unwrap_or("}");
-        let comma = if rest == "}" { "" } else { "," };
-        format!(
-            "{{\"connector\":{},\"trigger\":{}{comma}{rest}",
-            quote(self.id.as_str()),
-            quote(trigger)
-        )
     }
 
     /// The collections that a trigger's resources name
@@ -238,20 +160,25 @@ impl Connector {
         &self,
         trigger: &str,
         bindings: &Bindings,
-    ) -> Result<Resources, Vec<Diagnostic>> {
+    ) -> Result<Resources, Vec<Ungranted>> {
         let mut grants = BTreeMap::new();
         let mut found = Vec::new();
         for name in self.collections(trigger) {
-            let path = format!("/connectors/{}/resources/{name}", self.id);
+            let path = format!("/connectors/{}/resources/{}", self.id, escape(&name));
             let Some(node) = self.section("resources").and_then(|r| r.get(&name)) else {
-                let message = format!("`resources` declares no collection `{name}`");
-                let path = format!("/connectors/{}/resources", self.id);
-                found.push(self.error("no-collection", path, message));
                 continue;
             };
-            match bindings.members(node) {
+            match bindings.members(&path, node) {
                 Ok(members) => drop(grants.insert(name, members)),
-                Err(message) => found.push(self.error("collection", path, message)),
+                Err(misfits) => found.extend(misfits.into_iter().map(|misfit| {
+                    match &misfit.at {
+                        At::Given(path) => Ungranted::Given(path.clone(), misfit),
+                        At::Declared(path) => Ungranted::Declared(
+                            (self.page.error("collection", path, &*misfit.message))
+                                .conceal(misfit.secret),
+                        ),
+                    }
+                })),
             }
         }
         if found.is_empty() {
@@ -263,12 +190,31 @@ impl Connector {
 
     /// The grants of the declaration as it stands, with the defaults of its import schema
     pub fn own_grants(&self, trigger: &str) -> Result<Resources, Vec<Diagnostic>> {
-        self.grants(trigger, &Bindings::defaults(&self.schema))
+        let grants = self.grants(trigger, &Bindings::defaults(&self.schema));
+        grants.map_err(|found| {
+            (found.into_iter())
+                .map(|ungranted| match ungranted {
+                    Ungranted::Declared(found) => found,
+                    // Nothing is given here
+                    Ungranted::Given(path, misfit) => {
+                        self.page.error("collection", &path, misfit.message)
+                    }
+                })
+                .collect()
+        })
     }
 
     /// Where the connector's triggers stand
     pub fn place(&self) -> Place {
-        self.root
+        self.page
+            .root
             .locate(&format!("/connectors/{}/triggers", self.id))
     }
+}
+
+/// Compiles a declaration's text; a fault with its path below the declaration
+fn freeze(text: String, profile: Digest, grants: Resources) -> Result<Trigger, (String, String)> {
+    let document =
+        Document::parse(text.into_bytes().into()).map_err(|e| (String::new(), e.to_string()))?;
+    Trigger::compile(&document, profile, grants).map_err(|e| (e.path, e.message))
 }

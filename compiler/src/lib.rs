@@ -22,15 +22,24 @@ pub const MAX_FILE_BYTES: usize = 1 << 20;
 
 /// The files of a repository, by path from its root with `/`
 #[derive(Clone, Debug, Default)]
-pub struct Sources(BTreeMap<String, String>);
+pub struct Sources(BTreeMap<String, Result<String, String>>);
 
 impl Sources {
     /// Adds or replaces a file
     pub fn insert(&mut self, path: impl Into<String>, text: impl Into<String>) {
-        self.0.insert(path.into(), text.into());
+        self.0.insert(path.into(), Ok(text.into()));
+    }
+    /// A file that is there and cannot be taken (a link, too large, no text): importing it is an error with
+    /// this reason, and no shipped connector stands in for it
+    pub fn refuse(&mut self, path: impl Into<String>, why: impl Into<String>) {
+        self.0.insert(path.into(), Err(why.into()));
     }
     /// The text of a file
     pub fn get(&self, path: &str) -> Option<&str> {
-        self.0.get(path).map(String::as_str)
+        self.0.get(path)?.as_deref().ok()
+    }
+    /// Why a file cannot be taken
+    pub fn refused(&self, path: &str) -> Option<&str> {
+        self.0.get(path)?.as_ref().err().map(String::as_str)
     }
 }

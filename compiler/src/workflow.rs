@@ -1,27 +1,31 @@
 //! A workflow's `on.gateway-dispatch`: which triggers of which imported connectors it wants, narrowed by
-//! which filters. Each selection becomes one frozen subscription.
+//! which filters. Each selection becomes one frozen subscription. Compiling activates nothing.
 
-use std::collections::{BTreeMap, HashSet};
+mod imports;
+mod selection;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use postern_contract::{API_VERSION, Digest, FilterChoice, Subscription, pointer::escape};
 use postern_predicates::{Resources, Trigger};
 
 use crate::Sources;
-use crate::connector::{Connector, shipped};
+use crate::connector::{Connector, Ungranted, shipped};
 use crate::diagnostic::{Diagnostic, Place, Severity, did_you_mean};
-use crate::frontmatter;
+use crate::frontmatter::Page;
 use crate::import::Bindings;
 use crate::yaml::Node;
 
+use self::imports::Importer;
+use self::selection::Selection;
+
 /// Where connectors stand in a repository
 pub const CONNECTORS: &str = ".github/workflows/connectors/";
-/// The deepest chain of imports
-const MAX_IMPORTS: usize = 8;
 
 /// What a workflow compiles to
 #[derive(Debug, Default)]
 pub struct Compiled {
-    /// One a selection, in the order of the file
+    /// One a selection, in the order of the file; none where there is an error
     pub selected: Vec<Selected>,
     /// Everything that was found
     pub diagnostics: Vec<Diagnostic>,
@@ -60,367 +64,102 @@ struct Imported {
     connector: Connector,
     /// Nothing where `with` is at fault: the selections are judged all the same, as far as they can be
     bindings: Option<Bindings>,
+    /// The file whose import it is
+    from: String,
+    /// Its `with` there
+    with: Node,
+    /// The path of it
+    path: String,
 }
 
 /// One workflow under way
 struct Run<'s> {
-    sources: &'s Sources,
-    file: &'s str,
-    root: &'s Node,
+    page: &'s Page,
     imported: BTreeMap<String, Imported>,
-    seen: HashSet<String>,
+    /// Connectors whose import is at fault: that was said already
+    broken: BTreeSet<String>,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl Compiler<'_> {
     /// Compiles the workflow at `file`
     pub fn compile(&self, file: &str) -> Compiled {
-        let mut compiled = Compiled::default();
-        let missing = |code, place, message: String| Diagnostic {
-            code,
-            severity: Severity::Error,
-            file: file.to_owned(),
-            place,
-            path: String::new(),
-            message,
-            hint: None,
-        };
         let first = Place { line: 1, column: 1 };
+        let only = |found| Compiled {
+            selected: Vec::new(),
+            diagnostics: vec![found],
+        };
         let Some(text) = self.sources.get(file) else {
-            let message = "there is no such file".to_owned();
-            compiled
-                .diagnostics
-                .push(missing("no-file", first, message));
-            return compiled;
+            let message = match self.sources.refused(file) {
+                Some(why) => format!("`{file}`: {why}"),
+                None => "there is no such file".to_owned(),
+            };
+            return only(Diagnostic::error("no-file", file, first, "", message));
         };
-        let root = match frontmatter::read(text) {
-            Ok(root) => root,
-            Err(e) => {
-                compiled
-                    .diagnostics
-                    .push(missing("frontmatter", e.place, e.message));
-                return compiled;
-            }
+        let page = match Page::read(file, text) {
+            Ok(page) => page,
+            Err(found) => return only(*found),
         };
+        let mut importer = Importer::new(self.sources, file);
+        importer.follow(&page, Some(&Bindings::default()));
         let mut run = Run {
-            sources: self.sources,
-            file,
-            root: &root,
-            imported: BTreeMap::new(),
-            seen: HashSet::new(),
-            diagnostics: Vec::new(),
+            page: &page,
+            imported: importer.imported,
+            broken: importer.broken,
+            diagnostics: importer.diagnostics,
         };
-        run.imports(file, &root, "/imports", 1);
+        run.not_compiled();
         let selections = run.selections();
-        for selection in selections {
-            if let Some(selected) = run.select(&selection, self.repository) {
-                compiled.selected.push(selected);
+        let mut selected = Vec::new();
+        for selection in &selections {
+            selected.extend(run.select(selection, self.repository));
+        }
+        run.experimental(&selections);
+        let mut diagnostics = run.diagnostics;
+        if self.repository.is_none() && !selected.is_empty() {
+            let message = "the repository is not known, so that no admission can name it";
+            let found = Diagnostic::error("no-repository", file, first, "", message).warning();
+            diagnostics.push(found.hint("pass --repository OWNER/NAME".to_owned()));
+        }
+        diagnostics
+            .sort_by(|a, b| (a.severity, &a.file, a.place).cmp(&(b.severity, &b.file, b.place)));
+        let mut once: Vec<Diagnostic> = Vec::with_capacity(diagnostics.len());
+        for found in diagnostics {
+            let mut beside = (once.iter().rev())
+                .take_while(|other| (&other.file, other.place) == (&found.file, found.place));
+            if !beside.any(|other| *other == found) {
+                once.push(found);
             }
         }
-        if self.repository.is_none() && !compiled.selected.is_empty() {
-            run.diagnostics.push(Diagnostic {
-                severity: Severity::Warning,
-                hint: Some("pass --repository OWNER/NAME".to_owned()),
-                ..missing(
-                    "no-repository",
-                    first,
-                    "the repository is not known, so that no admission can name it".to_owned(),
-                )
-            });
+        let mut compiled = Compiled {
+            selected,
+            diagnostics: once,
+        };
+        // All of a workflow or nothing: a part of it is not what its author wrote
+        if compiled.has_errors() {
+            compiled.selected.clear();
         }
-        compiled.diagnostics = run.diagnostics;
-        compiled
-            .diagnostics
-            .sort_by(|a, b| (a.severity, &a.file, a.place).cmp(&(b.severity, &b.file, b.place)));
         compiled
     }
-}
-
-/// A trigger that a workflow selects
-struct Selection {
-    connector: String,
-    trigger: String,
-    /// The entry in the workflow
-    path: String,
-    filters: Option<Node>,
 }
 
 impl Run<'_> {
     fn error(&mut self, code: &'static str, path: &str, message: String, hint: Option<String>) {
-        self.diagnostics.push(Diagnostic {
-            code,
-            severity: Severity::Error,
-            file: self.file.to_owned(),
-            place: self.root.locate(path),
-            path: path.to_owned(),
-            message,
-            hint,
-        });
-    }
-
-    /// Follows imports, the nearest first; `at` is their place in the workflow itself
-    fn imports(&mut self, file: &str, holder: &Node, at: &str, depth: usize) {
-        let Some(imports) = holder.get("imports") else {
-            return;
-        };
-        let (list, base) = match (
-            imports.sequence(),
-            imports.get("aw").and_then(Node::sequence),
-        ) {
-            (Some(list), _) => (list, at.to_owned()),
-            (None, Some(list)) => (list, format!("{at}/aw")),
-            (None, None) => {
-                return self.error("import", at, "want a list of imports".to_owned(), None);
-            }
-        };
-        for (n, entry) in list.iter().enumerate() {
-            // Below an imported file, the workflow's own import is the place to look at
-            let path = if depth == 1 {
-                format!("{base}/{n}")
-            } else {
-                at.to_owned()
-            };
-            self.import(file, entry, &path, depth);
-        }
-    }
-
-    fn import(&mut self, from: &str, entry: &Node, path: &str, depth: usize) {
-        let target = entry.text().or_else(|| {
-            let uses = entry.get("uses").or_else(|| entry.get("path"));
-            uses.and_then(Node::text)
-        });
-        for (key, _) in entry.mapping().unwrap_or_default() {
-            if !["uses", "path", "with", "inputs"].contains(&key.text.as_str()) {
-                self.error("import", path, format!("unknown key `{}`", key.text), None);
-            }
-        }
-        let Some(target) = target else {
-            return self.error(
-                "import",
-                path,
-                "want a path, or `uses` and `with`".to_owned(),
-                None,
-            );
-        };
-        let optional = target.ends_with('?');
-        let target = target
-            .trim_end_matches('?')
-            .split('#')
-            .next()
-            .unwrap_or_default();
-        let file = match resolve(from, target) {
-            Ok(file) => file,
-            Err(message) => return self.error("import", path, message, None),
-        };
-        if !self.seen.insert(file.clone()) {
-            let message = format!("`{file}` is imported twice, or imports itself");
-            return self.error("import-twice", path, message, None);
-        }
-        if depth > MAX_IMPORTS {
-            return self.error(
-                "import",
-                path,
-                format!("imports deeper than {MAX_IMPORTS}"),
-                None,
-            );
-        }
-        let id = file
-            .strip_prefix(CONNECTORS)
-            .and_then(|f| f.strip_suffix(".md"));
-        let (text, shown) = match (self.sources.get(&file), id) {
-            (Some(text), _) => (text.to_owned(), file.clone()),
-            (None, Some(id)) => match shipped().find(|(shipped, _)| *shipped == id) {
-                Some((_, text)) => (text.to_owned(), format!("shipped/{id}.md")),
-                None => {
-                    let hint = did_you_mean(id, shipped().map(|(id, _)| id));
-                    let message =
-                        format!("there is no `{file}`, and no connector `{id}` is shipped");
-                    return self.error("no-file", path, message, hint);
-                }
-            },
-            (None, None) if optional => return,
-            (None, None) => {
-                return self.error("no-file", path, format!("there is no `{file}`"), None);
-            }
-        };
-        let root = match frontmatter::read(&text) {
-            Ok(root) => root,
-            // A shared file may be Markdown alone; a connector is refused where it is read below
-            Err(_) if id.is_none() => return,
-            Err(e) => return self.error("import", path, format!("`{shown}`: {}", e.message), None),
-        };
-        if root.get("connectors").is_some() {
-            self.connector(&shown, &text, entry, path);
-        }
-        self.imports(&file, &root, path, depth + 1);
-    }
-
-    fn connector(&mut self, file: &str, text: &str, entry: &Node, path: &str) {
-        let connector = match Connector::read(file, text) {
-            Ok(connector) => connector,
-            Err(mut found) => return self.diagnostics.append(&mut found),
-        };
-        let key = if entry.get("with").is_some() {
-            "with"
-        } else {
-            "inputs"
-        };
-        let bindings = match Bindings::read(connector.schema(), entry.get(key)) {
-            Ok(bindings) => Some(bindings),
-            Err(faults) => {
-                for (below, message) in faults {
-                    self.error(
-                        "import-binding",
-                        &format!("{path}/{key}{below}"),
-                        message,
-                        None,
-                    );
-                }
-                None
-            }
-        };
-        let id = connector.id.to_string();
-        if self.imported.contains_key(&id) {
-            let message = format!("the connector `{id}` is imported twice");
-            return self.error("import-twice", path, message, None);
-        }
-        self.imported.insert(
-            id,
-            Imported {
-                connector,
-                bindings,
-            },
-        );
-    }
-
-    /// Everything under `on` that selects a trigger
-    fn selections(&mut self) -> Vec<Selection> {
-        let mut found = Vec::new();
-        let Some(on) = self.root.get("on").and_then(Node::mapping) else {
-            return found;
-        };
-        for (key, value) in on {
-            if key.text == "gateway-dispatch" {
-                self.gateway_dispatch(value, &mut found);
-            } else if let Some((connector, trigger)) = self.qualified(&key.text) {
-                let path = format!("/on/{}", escape(&key.text));
-                let filters = self.filters_of(value, &path);
-                if let Ok(filters) = filters {
-                    found.push(Selection {
-                        connector,
-                        trigger,
-                        path,
-                        filters,
-                    });
-                }
-            }
-        }
-        let mut seen = HashSet::new();
-        let (kept, twice): (Vec<_>, Vec<_>) = (found.into_iter())
-            .partition(|s| seen.insert((s.connector.clone(), s.trigger.clone())));
-        for selection in twice {
-            let message = format!(
-                "`{}` of `{}` is selected twice",
-                selection.trigger, selection.connector
-            );
-            self.error("selected-twice", &selection.path, message, None);
-        }
-        kept
-    }
-
-    /// `<id>-<trigger>` of an imported connector
-    fn qualified(&self, key: &str) -> Option<(String, String)> {
-        self.imported.values().find_map(|imported| {
-            let id = imported.connector.id.as_str();
-            let trigger = key.strip_prefix(id)?.strip_prefix('-')?;
-            (imported.connector.triggers().contains(&trigger))
-                .then(|| (id.to_owned(), trigger.to_owned()))
-        })
-    }
-
-    fn gateway_dispatch(&mut self, node: &Node, found: &mut Vec<Selection>) {
-        let base = "/on/gateway-dispatch";
-        let Some(connectors) = node.mapping() else {
-            return self.error(
-                "selection",
-                base,
-                "want a mapping of connectors".to_owned(),
-                None,
-            );
-        };
-        for (connector, list) in connectors {
-            let path = format!("{base}/{}", escape(&connector.text));
-            let Some(items) = list.sequence().filter(|items| !items.is_empty()) else {
-                self.error(
-                    "selection",
-                    &path,
-                    "want a nonempty list of triggers".to_owned(),
-                    None,
-                );
-                continue;
-            };
-            for (n, item) in items.iter().enumerate() {
-                let path = format!("{path}/{n}");
-                let (trigger, filters) = match (item.text(), item.mapping()) {
-                    (Some(name), _) => (name.to_owned(), Ok(None)),
-                    (None, Some([(key, value)])) => {
-                        let inner = format!("{path}/{}", escape(&key.text));
-                        (key.text.clone(), self.filters_of(value, &inner))
-                    }
-                    _ => {
-                        let message =
-                            "want a trigger's name, or one name with `filters`".to_owned();
-                        self.error("selection", &path, message, None);
-                        continue;
-                    }
-                };
-                if let Ok(filters) = filters {
-                    found.push(Selection {
-                        connector: connector.text.clone(),
-                        trigger,
-                        path,
-                        filters,
-                    });
-                }
-            }
-        }
-    }
-
-    /// The `filters` of a selection; a fault is noted
-    fn filters_of(&mut self, value: &Node, path: &str) -> Result<Option<Node>, ()> {
-        if value.is_null() {
-            return Ok(None);
-        }
-        match value.mapping() {
-            Some([(key, filters)]) if key.text == "filters" && filters.mapping().is_some() => {
-                Ok(Some(filters.clone()))
-            }
-            _ => {
-                self.error(
-                    "selection",
-                    path,
-                    "want `filters`, a mapping".to_owned(),
-                    None,
-                );
-                Err(())
-            }
-        }
+        (self.diagnostics).push(self.page.error(code, path, message).hint(hint));
     }
 
     fn select(&mut self, selection: &Selection, repository: Option<&str>) -> Option<Selected> {
         let Some(imported) = self.imported.get(&selection.connector) else {
-            let message = format!(
-                "the workflow imports no connector `{}`",
-                selection.connector
-            );
-            let hint = format!(
-                "add to `imports`: {{uses: {CONNECTORS}{}.md, with: …}}",
-                selection.connector
-            );
-            self.error("not-imported", &selection.path, message, Some(hint));
+            self.not_imported(selection);
             return None;
         };
         let connector = &imported.connector;
+        let Ok(name) = selection.trigger.parse() else {
+            let message = format!("`{}` is no trigger's name", selection.trigger);
+            let hint = "triggers are selected one by one, by name".to_owned();
+            self.error("no-trigger", &selection.path, message, Some(hint));
+            return None;
+        };
         if !connector.triggers().contains(&selection.trigger.as_str()) {
             let message = format!(
                 "`{}` declares no trigger `{}`",
@@ -433,8 +172,9 @@ impl Run<'_> {
         let bindings = imported.bindings.as_ref()?;
         let grants = match connector.grants(&selection.trigger, bindings) {
             Ok(grants) => grants,
-            Err(mut found) => {
-                self.diagnostics.append(&mut found);
+            Err(found) => {
+                let found = found.into_iter().map(|at| imported.drawn(at));
+                self.diagnostics.extend(found);
                 return None;
             }
         };
@@ -454,15 +194,15 @@ impl Run<'_> {
                 return None;
             }
         };
-        let (id, file) = (connector.id.clone(), connector.file.clone());
+        let (connector, connector_file) = (connector.id.clone(), connector.file.clone());
         let filters = self.filters(selection, &trigger)?;
         let subscription = Subscription {
             api_version: API_VERSION.to_owned(),
             kind: "Subscription".to_owned(),
-            workflow: self.file.to_owned(),
+            workflow: self.page.file.clone(),
             repository: repository.map(str::to_owned),
-            connector: id,
-            trigger: selection.trigger.parse().ok()?,
+            connector,
+            trigger: name,
             trigger_digest: trigger.digest(),
             profile: trigger.profile().to_owned(),
             profile_digest: trigger.profile_digest(),
@@ -475,7 +215,7 @@ impl Run<'_> {
                 subscription,
                 digest,
                 trigger,
-                connector_file: file,
+                connector_file,
             }),
             Err(e) => {
                 self.error("subscription", &selection.path, e.to_string(), None);
@@ -484,46 +224,73 @@ impl Run<'_> {
         }
     }
 
-    /// The chosen filters, held to what the trigger offers
+    fn not_imported(&mut self, selection: &Selection) {
+        let id = &selection.connector;
+        if self.broken.contains(id) {
+            return;
+        }
+        let known = self.imported.keys().chain(&self.broken);
+        // A shipped connector is what was meant, however near another's name is
+        let near = did_you_mean(id, known.map(String::as_str))
+            .filter(|_| shipped().all(|(shipped, _)| shipped != id));
+        let hint = near
+            .unwrap_or_else(|| format!("add to `imports`: {{uses: {CONNECTORS}{id}.md, with: …}}"));
+        let message = format!("the workflow imports no connector `{id}`");
+        self.error("not-imported", &selection.path, message, Some(hint));
+    }
+
+    /// The chosen filters, held to what the trigger offers, each on its own
     fn filters(
         &mut self,
         selection: &Selection,
         trigger: &Trigger,
     ) -> Option<BTreeMap<String, FilterChoice>> {
-        let Some(node) = &selection.filters else {
-            return Some(BTreeMap::new());
-        };
-        let base = if self.root.locate(&format!("{}/filters", selection.path))
-            == self.root.locate(&selection.path)
-        {
-            format!("{}/{}/filters", selection.path, escape(&selection.trigger))
-        } else {
-            format!("{}/filters", selection.path)
-        };
-        let document = match node.document() {
-            Ok(document) => document,
-            Err(e) => {
-                self.error("filter", &base, e.message, None);
-                return None;
+        let mut chosen = BTreeMap::new();
+        let mut sound = true;
+        for (key, value) in &selection.filters {
+            let path = format!("{}/{}", selection.filters_path, escape(&key.text));
+            match filter(trigger, &key.text, value) {
+                Ok(choice) => drop(chosen.insert(key.text.clone(), choice)),
+                Err(message) => {
+                    let unknown = !trigger.filters().any(|known| known == key.text);
+                    let hint = unknown.then(|| did_you_mean(&key.text, trigger.filters()));
+                    self.error("filter", &path, message, hint.flatten());
+                    sound = false;
+                }
             }
-        };
-        if let Err(invalid) = trigger.choose_declared(document.root()) {
-            let below = invalid
-                .path
-                .strip_prefix("/filters_chosen")
-                .unwrap_or_default();
-            let given = below.strip_prefix('/').unwrap_or_default();
-            let hint = (!trigger.filters().any(|f| f == given))
-                .then(|| did_you_mean(given, trigger.filters()))
-                .flatten();
-            self.error("filter", &format!("{base}{below}"), invalid.message, hint);
-            return None;
         }
-        match serde_json::from_str(&node.to_json()) {
-            Ok(filters) => Some(filters),
-            Err(e) => {
-                self.error("filter", &base, e.to_string(), None);
-                None
+        sound.then_some(chosen)
+    }
+}
+
+/// One chosen filter
+fn filter(trigger: &Trigger, name: &str, value: &Node) -> Result<FilterChoice, String> {
+    let mut expression = false;
+    value.scalars("", &mut |_, text| expression |= text.contains("${{"));
+    if expression {
+        return Err(
+            "an expression is not known when this is compiled: its text would be compared"
+                .to_owned(),
+        );
+    }
+    let text = value.to_json();
+    let declared = format!("{{{}:{text}}}", serde_json::Value::from(name));
+    let document = postern_contract::Document::parse(declared.into_bytes().into())
+        .map_err(|e| e.to_string())?;
+    (trigger.choose_declared(document.root())).map_err(|invalid| invalid.message)?;
+    serde_json::from_str(&text).map_err(|e| e.to_string())
+}
+
+impl Imported {
+    /// The finding, at the import that gave the value where it did
+    fn drawn(&self, ungranted: Ungranted) -> Diagnostic {
+        match ungranted {
+            Ungranted::Declared(found) => found,
+            Ungranted::Given(below, misfit) => {
+                let place = self.with.locate(&below);
+                let path = format!("{}{below}", self.path);
+                Diagnostic::error("collection", &self.from, place, &path, misfit.message)
+                    .conceal(misfit.secret)
             }
         }
     }
@@ -534,43 +301,4 @@ fn empty(grants: &Resources) -> Option<&str> {
         .iter()
         .find(|(_, members)| members.is_empty())
         .map(|(name, _)| name.as_str())
-}
-
-/// The file that an import means, from the repository's root: never outside of it, never a network away
-fn resolve(from: &str, target: &str) -> Result<String, String> {
-    let remote = !target.starts_with(['.', '/']) && target.contains('@');
-    if remote || target.contains("://") {
-        return Err(format!(
-            "`{target}`: this version resolves local imports alone"
-        ));
-    }
-    if target.ends_with(".lock.yml") {
-        return Err(format!("`{target}`: a compiled workflow is no source"));
-    }
-    let rooted = target.strip_prefix('/').unwrap_or(target);
-    if target.starts_with('/') && !rooted.starts_with(".github/") && !rooted.starts_with(".agents/")
-    {
-        return Err(format!(
-            "`{target}`: an absolute import begins with /.github/ or /.agents/"
-        ));
-    }
-    let mut parts: Vec<&str> = if target.starts_with('/') || target.starts_with(".github/") {
-        Vec::new()
-    } else {
-        let mut parts: Vec<&str> = from.split('/').collect();
-        parts.pop();
-        parts
-    };
-    for part in rooted.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                if parts.pop().is_none() {
-                    return Err(format!("`{target}` leads out of the repository"));
-                }
-            }
-            part => parts.push(part),
-        }
-    }
-    Ok(parts.join("/"))
 }

@@ -1,5 +1,8 @@
 //! YAML as the compiler takes it: a tree with the place of every node and scalars as they are spelled,
-//! within budgets. Repeated keys, tags, merge keys and several documents are errors with their place.
+//! within budgets that count aliases and merge keys expanded. Repeated keys, tags, cycles and several
+//! documents are errors with their place.
+
+mod scalar;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -9,6 +12,8 @@ use postern_contract::Document;
 use postern_contract::pointer::escape;
 
 use crate::diagnostic::Place;
+
+use self::scalar::{is_null, is_text, quote, scalar};
 
 const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 20_000;
@@ -203,18 +208,16 @@ impl<'i> Reader<'i> {
     fn mapping(&mut self, depth: usize) -> Result<Value, NotYaml> {
         let mut members: Vec<(Key, Node)> = Vec::new();
         let mut seen = HashMap::new();
+        let mut merge = None;
         loop {
             let (event, at) = self.next()?;
             if event == Event::MappingEnd {
-                return Ok(Value::Mapping(members));
+                break;
             }
             let key = self.node(event, at, depth + 1)?;
             let Value::Scalar { text, plain } = key.value else {
                 return fail(at, "a key is a scalar");
             };
-            if plain && text == "<<" {
-                return fail(at, "merge keys are not taken: write the members out");
-            }
             if let Some(first) = seen.insert(text.clone(), at) {
                 return fail(
                     at,
@@ -226,8 +229,38 @@ impl<'i> Reader<'i> {
             }
             let (event, value_at) = self.next()?;
             let value = self.node(event, value_at, depth + 1)?;
-            members.push((Key { place: at, text }, value));
+            if plain && text == "<<" {
+                merge = Some(value);
+            } else {
+                members.push((Key { place: at, text }, value));
+            }
         }
+        for (key, value) in merge.map_or(Ok(Vec::new()), merged)? {
+            // What stands in the mapping itself wins, then what is merged first
+            if seen.insert(key.text.clone(), key.place).is_none() {
+                members.push((key, value));
+            }
+        }
+        Ok(Value::Mapping(members))
+    }
+}
+
+/// The members that a merge key brings, in order of precedence
+fn merged(node: Node) -> Result<Vec<(Key, Node)>, NotYaml> {
+    const WANT: &str = "`<<` takes a mapping, or a list of mappings";
+    match node.value {
+        Value::Mapping(members) => Ok(members),
+        Value::Sequence(items) => {
+            let mut all = Vec::new();
+            for item in items {
+                match item.value {
+                    Value::Mapping(mut members) => all.append(&mut members),
+                    _ => return fail(item.place, WANT),
+                }
+            }
+            Ok(all)
+        }
+        Value::Scalar { .. } => fail(node.place, WANT),
     }
 }
 
@@ -293,6 +326,25 @@ impl Node {
         match &self.value {
             Value::Scalar { text, plain } if !plain || is_text(text) => Some(text),
             _ => None,
+        }
+    }
+
+    /// Every scalar below with its JSON Pointer, keys included
+    pub(crate) fn scalars(&self, path: &str, visit: &mut impl FnMut(&str, &str)) {
+        match &self.value {
+            Value::Scalar { text, .. } => visit(path, text),
+            Value::Sequence(items) => {
+                for (n, item) in items.iter().enumerate() {
+                    item.scalars(&format!("{path}/{n}"), visit);
+                }
+            }
+            Value::Mapping(members) => {
+                for (key, value) in members {
+                    let path = format!("{path}/{}", escape(&key.text));
+                    visit(&path, &key.text);
+                    value.scalars(&path, visit);
+                }
+            }
         }
     }
 
@@ -370,55 +422,6 @@ impl Node {
     }
 }
 
-fn quote(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-fn is_null(text: &str) -> bool {
-    matches!(text, "" | "~" | "null" | "Null" | "NULL")
-}
-
-fn is_text(text: &str) -> bool {
-    scalar(text, true).starts_with('"')
-}
-
-/// The YAML 1.2 core schema, without what would lose its spelling: numbers with leading zeros, in hex or
-/// octal, infinities and `yes` or `no` are strings
-fn scalar(text: &str, plain: bool) -> String {
-    if plain {
-        if is_null(text) {
-            return "null".to_owned();
-        }
-        match text {
-            "true" | "True" | "TRUE" => return "true".to_owned(),
-            "false" | "False" | "FALSE" => return "false".to_owned(),
-            _ => {}
-        }
-        if is_json_number(text) {
-            return text.to_owned();
-        }
-    }
-    quote(text)
-}
-
-fn is_json_number(text: &str) -> bool {
-    let number = text.strip_prefix('-').unwrap_or(text);
-    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
-        None => (number, None),
-    };
-    let (whole, fraction) = match mantissa.split_once('.') {
-        Some((whole, fraction)) => (whole, Some(fraction)),
-        None => (mantissa, None),
-    };
-    let exponent = exponent.map(|e| e.strip_prefix(['+', '-']).unwrap_or(e));
-    digits(whole)
-        && (whole == "0" || !whole.starts_with('0'))
-        && fraction.is_none_or(digits)
-        && exponent.is_none_or(digits)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -445,7 +448,13 @@ mod tests {
         for (bad, line, column) in [
             ("a: 1\na: 2", 2, 1),
             ("a: !!str 1", 1, 10),
-            ("<<: {a: 1}", 1, 1),
+            ("a: ! 1", 1, 6),
+            ("a: 1\n'a': 2", 2, 1),
+            ("a: {<<: 1}", 1, 9),
+            ("a: {<<: [{b: 1}, c]}", 1, 18),
+            ("<<: {a: 1}\n<<: {b: 1}", 2, 1),
+            ("a: &x {<<: *x}", 1, 12),
+            ("? [a]\n: 1", 1, 3),
             ("a: *x", 1, 4),
             ("a: 1\n---\nb: 2", 2, 1),
             ("a: &x [*x]", 1, 8),
@@ -462,7 +471,68 @@ mod tests {
     }
 
     #[test]
+    fn cs_2_17_anchors_aliases_and_merge_keys_work() {
+        // The mapping's own members win, wherever `<<` stands; then what is merged first
+        for (text, wanted) in [
+            (
+                "b: &b {x: 1, y: 2}\na: {<<: *b, y: 3}",
+                r#"{"b":{"x":1,"y":2},"a":{"y":3,"x":1}}"#,
+            ),
+            (
+                "b: &b {y: 2}\na: {y: 3, <<: *b}",
+                r#"{"b":{"y":2},"a":{"y":3}}"#,
+            ),
+            (
+                "a: {<<: [{x: 1}, {x: 2, y: '2'}], z: 3}",
+                r#"{"a":{"z":3,"x":1,"y":"2"}}"#,
+            ),
+            // Merged members are merged on
+            (
+                "c: &c {x: 1}\nb: &b {<<: *c}\na: {<<: *b}",
+                r#"{"c":{"x":1},"b":{"x":1},"a":{"x":1}}"#,
+            ),
+            // Quoting and the order of lists stay; a quoted `<<` is a key as any other
+            (
+                "b: &b ['1', 1, 1.10]\na: *b",
+                r#"{"b":["1",1,1.10],"a":["1",1,1.10]}"#,
+            ),
+            ("'<<': {a: 1}", r#"{"<<":{"a":1}}"#),
+        ] {
+            assert_eq!(json(text).unwrap(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pointer_leads_to_its_place() {
+        let root = read("a: 1\nb/c:\n  - x\n  - {d~: [1,\n    2]}\n", 2).unwrap();
+        let at = |pointer: &str| {
+            let place = root.locate(pointer);
+            (place.line, place.column)
+        };
+        assert_eq!(at("/a"), (2, 1));
+        assert_eq!(at("/b~1c/1/d~0/1"), (6, 5));
+        // What is not there is looked for at its holder
+        assert_eq!(at("/b~1c/1/e"), (5, 5));
+    }
+
+    #[test]
     fn bombs_are_refused_by_count() {
+        // Merging counts what it brings in
+        let many: String = (0..100).map(|n| format!("k{n}: v, ")).collect();
+        let merges = vec!["*a"; 255].join(", ");
+        let merged = format!("a: &a {{{many}}}\nb: {{<<: [{merges}]}}");
+        assert!(json(&merged).unwrap_err().contains("more than 20000 nodes"));
+        // 257 aliases of next to nothing
+        let aliases = format!("a: &a 1\nb: [{}]", vec!["*a"; 257].join(","));
+        assert!(
+            json(&aliases)
+                .unwrap_err()
+                .contains("more than 256 aliases")
+        );
+        // Deep by aliases alone: 40 levels inside 40 levels
+        let deep = |inner: &str| format!("{}{inner}{}", "[".repeat(40), "]".repeat(40));
+        let deep = format!("a: &a {}\nb: {}", deep("1"), deep("*a"));
+        assert!(json(&deep).unwrap_err().contains("deeper than 64"));
         let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
         for n in 1..9 {
             let line = format!(
