@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, params};
 
 use super::StoreFault;
@@ -67,6 +68,10 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreFault> {
     set("synchronous", "FULL")?;
     set("wal_autocheckpoint", "0")?;
     set("temp_store", "MEMORY")?;
+    // Plans do not depend on what is bound: otherwise every other lookup is planned anew
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .map_err(fault("set up its index"))?;
     // KiB: the ends of the trees and what random keys touch
     set("cache_size", "-32768")?;
     if format(&connection)? == 0 {
