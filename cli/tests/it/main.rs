@@ -18,4 +18,6 @@ mod reference;
 #[cfg(test)]
 mod send;
 #[cfg(test)]
+mod serve;
+#[cfg(test)]
 mod support;
