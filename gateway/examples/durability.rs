@@ -62,9 +62,15 @@ fn main() -> ExitCode {
 /// Delivery number `n`. Its event's id differs at every try, as if two copies had raced: only the replay
 /// key says that they are one.
 fn commit(n: u64) -> Commit {
+    // Some are long, so that segments fill up, and the next is made, while processes die
+    let filler = if n.is_multiple_of(20) {
+        1 << 20
+    } else {
+        n % 4_000
+    };
     let body = Bytes::from(format!(
         "{{\"n\":{n},\"filler\":\"{}\"}}",
-        ".".repeat((n % 4_000) as usize)
+        ".".repeat(filler as usize)
     ));
     let id = Sha256Hex::of(format!("{n} {}", rand::rng().random::<u64>()).as_bytes());
     let destination = "sink".parse().unwrap();
@@ -218,6 +224,10 @@ fn judge(dir: &Path, acknowledged: &HashMap<u64, HashSet<EventId>>, score: &mut 
     let stored = reader.events(usize::MAX >> 1).unwrap();
     let mut by_number: HashMap<u64, u64> = HashMap::new();
     for event in &stored {
+        // Whether or not it was acknowledged: an event is there with all that belongs to it
+        let whole =
+            event.deliveries.len() == 1 && matches!(reader.documents(event.id), Ok(Some(_)));
+        score.lost += u64::from(!whole);
         *by_number
             .entry(event.delivery.parse().unwrap())
             .or_default() += 1;
