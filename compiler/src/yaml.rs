@@ -402,7 +402,8 @@ impl Node {
         for token in pointer.split('/').skip(1) {
             let (place, next) = match &node.value {
                 Value::Mapping(members) => {
-                    match members.iter().find(|(key, _)| escape(&key.text) == token) {
+                    let name = token.replace("~1", "/").replace("~0", "~");
+                    match members.iter().find(|(key, _)| key.text == name) {
                         Some((key, value)) => (key.place, value),
                         None => return at,
                     }

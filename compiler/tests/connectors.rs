@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use postern_compiler::{Connector, shipped, trial};
+use postern_compiler::{Compiler, Connector, Sources, shipped, trial};
 use postern_contract::{CapturedRequest, Document, FilterChoice, Timestamp};
 use postern_predicates::{Binding, Decision};
 use postern_profiles::{Catalogue, RequestParts, vectors};
@@ -89,6 +89,8 @@ fn run(connector: &Connector, trigger: &str, dir: &Path) -> (Value, Value) {
 #[test]
 fn cs_8_01_cs_8_03_every_trigger_has_fixtures_that_match_and_near_misses_and_they_agree() {
     let (mut cases, mut matches) = (0, 0);
+    let ids: Vec<_> = shipped().map(|(id, _)| id.to_owned()).collect();
+    assert_eq!(names(&fixtures()), ids);
     for (id, text) in shipped() {
         let connector = Connector::read(&format!("{id}.md"), text).unwrap();
         for trigger in connector.triggers() {
@@ -120,6 +122,103 @@ fn cs_8_01_cs_8_03_every_trigger_has_fixtures_that_match_and_near_misses_and_the
         assert_eq!(names(&fixtures().join(id)), declared);
     }
     println!("{cases} cases, {matches} match");
+}
+
+/// What stands after the frontmatter
+fn body(text: &str) -> &str {
+    let rest = text.strip_prefix("---\n").unwrap();
+    rest.split_once("\n---\n").unwrap().1
+}
+
+/// The tags of a block without CDATA, comments and declarations, checked to be balanced
+fn tags(id: &str, mut text: &str) -> Vec<String> {
+    let (mut open, mut all) = (Vec::new(), Vec::new());
+    while let Some((before, rest)) = text.split_once('<') {
+        assert!(
+            !before.contains(['>', '&']),
+            "{id}: bare `>` or `&`: {before}"
+        );
+        assert!(!rest.starts_with(['!', '?']), "{id}: a declaration");
+        let (tag, rest) = rest.split_once('>').unwrap();
+        match tag.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop(), Some(name.to_owned()), "{id}"),
+            None => {
+                assert_eq!(tag.matches('"').count() % 2, 0, "{id}: {tag}");
+                let name = tag.split(' ').next().unwrap();
+                open.push(name.to_owned());
+                all.push(tag.to_owned());
+            }
+        }
+        text = rest;
+    }
+    assert_eq!(open, Vec::<String>::new(), "{id}: not closed");
+    all
+}
+
+#[test]
+fn cs_10_01_each_shipped_connector_documents_itself_in_one_comment() {
+    for (id, text) in shipped() {
+        let body = body(text).trim();
+        let inner = (body.strip_prefix("<!--").unwrap())
+            .strip_suffix("-->")
+            .unwrap();
+        assert!(!inner.contains("--"), "{id}: a double hyphen");
+        // What a scanner of comments refuses
+        let lower = inner.to_lowercase();
+        for word in [
+            "curl ",
+            "wget ",
+            "eval(",
+            "base64",
+            "exec(",
+            "<script",
+            "javascript:",
+            "data:text/",
+            "require(",
+            "document.",
+            "window.",
+            "fetch(",
+            "ignore previous",
+            "you are now",
+            "act as",
+        ] {
+            assert!(!lower.contains(word), "{id}: {word}");
+        }
+        let (before, rest) = inner.split_once("<![CDATA[").unwrap();
+        let (example, after) = rest.split_once("]]>").unwrap();
+        let tags = tags(id, &format!("{before}{after}"));
+        assert_eq!(
+            tags[0],
+            format!("connector-documentation id=\"{id}\" version=\"1\"")
+        );
+        assert_eq!(
+            tags.iter()
+                .filter(|tag| tag.starts_with("connector-doc"))
+                .count(),
+            1
+        );
+        // Every trigger is documented, and nothing else is
+        let mut documented: Vec<&str> = tags
+            .iter()
+            .filter_map(|tag| tag.strip_prefix("trigger name=\"")?.strip_suffix('"'))
+            .flat_map(|names| names.split(", "))
+            .collect();
+        documented.sort_unstable();
+        let connector = Connector::read(&format!("{id}.md"), text).unwrap();
+        let mut declared = connector.triggers();
+        declared.sort_unstable();
+        assert_eq!(documented, declared, "{id}");
+        // Its example compiles as it stands
+        let mut sources = Sources::default();
+        sources.insert("w.md", format!("---{example}---\n"));
+        let compiler = Compiler {
+            sources: &sources,
+            repository: Some("octo-org/octo-repo"),
+        };
+        let compiled = compiler.compile("w.md");
+        assert_eq!(compiled.diagnostics, [], "{id}");
+        assert!(!compiled.selected.is_empty(), "{id}");
+    }
 }
 
 #[test]

@@ -136,7 +136,9 @@ impl<'s> Importer<'s> {
         let optional = entry.target.ends_with('?');
         let target = entry.target.trim_end_matches('?');
         let target = target.split('#').next().unwrap_or_default();
-        let file = match self.resolve(&entry.page.file, target) {
+        // A shipped connector imports as if it stood where it was looked for
+        let from = self.chain.last().map_or("", String::as_str);
+        let file = match self.resolve(from, target) {
             Ok(file) => file,
             Err((message, hint)) => {
                 self.broken.extend(id_of(target));
@@ -169,6 +171,7 @@ impl<'s> Importer<'s> {
         self.seen.insert(file.clone(), with);
         // A shared file may be Markdown alone; a connector may not
         if id_of(&file).is_none() && !frontmatter::begins(text) {
+            self.bind(entry, &Schema::default(), given);
             return;
         }
         let page = match Page::read(&shown, text) {
@@ -179,7 +182,7 @@ impl<'s> Importer<'s> {
             }
         };
         let bindings = if id_of(&file).is_some() || page.root.get("connectors").is_some() {
-            self.connector(entry, &page, text, given)
+            self.connector(entry, &file, text, &page, given)
         } else {
             match Schema::read(page.root.get("import-schema")) {
                 Ok(schema) => self.bind(entry, &schema, given),
@@ -253,8 +256,9 @@ impl<'s> Importer<'s> {
     fn connector(
         &mut self,
         entry: &Entry<'_>,
-        page: &Page,
+        file: &str,
         text: &str,
+        page: &Page,
         given: Option<&Bindings>,
     ) -> Option<Bindings> {
         let connector = match Connector::read(&page.file, text) {
@@ -263,7 +267,7 @@ impl<'s> Importer<'s> {
                 let declared = page.root.get("connectors").and_then(Node::mapping);
                 let ids = declared.unwrap_or_default().iter();
                 self.broken.extend(ids.map(|(key, _)| key.text.clone()));
-                self.broken.extend(id_of(&page.file));
+                self.broken.extend(id_of(file));
                 self.diagnostics.append(&mut found);
                 return None;
             }
@@ -310,8 +314,6 @@ impl<'s> Importer<'s> {
         }
         let mut parts: Vec<&str> = Vec::new();
         if !target.starts_with('/') && !target.starts_with(".github/") {
-            // A shipped file imports as if it stood where connectors do
-            let from = from.strip_prefix("shipped/").map_or(from, |_| CONNECTORS);
             parts.extend(from.split('/'));
             parts.pop();
         }
@@ -338,9 +340,6 @@ impl<'s> Importer<'s> {
 
 /// The connector that a file is by its place
 fn id_of(file: &str) -> Option<String> {
-    let id = file
-        .strip_prefix(CONNECTORS)
-        .or_else(|| file.strip_prefix("shipped/"));
-    let id = id.and_then(|f| f.strip_suffix(".md"))?;
+    let id = file.strip_prefix(CONNECTORS)?.strip_suffix(".md")?;
     (!id.contains('/')).then(|| id.to_owned())
 }
