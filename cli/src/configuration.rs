@@ -20,7 +20,7 @@ pub fn read(file: &Path) -> Result<Config, Failure> {
     let config: Config = Figment::from(Toml::file_exact(file))
         .extract()
         .map_err(|e| {
-            let said: Vec<String> = e.into_iter().map(|e| e.to_string()).collect();
+            let said: Vec<String> = e.into_iter().map(|e| plain(&e.to_string())).collect();
             Failure::call(
                 "configuration",
                 format!("`{}`: {}", file.display(), said.join("; ")),
@@ -28,6 +28,11 @@ pub fn read(file: &Path) -> Result<Config, Failure> {
         })?;
     let base = file.parent().unwrap_or(Path::new("."));
     Ok(config.rooted_at(base))
+}
+
+/// figment has profiles, which we do not use: their name says nothing to an operator
+fn plain(said: &str) -> String {
+    said.replace("\"default.", "\"")
 }
 
 /// Everything that the configuration names, checked; every fault is said

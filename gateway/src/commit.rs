@@ -1,17 +1,22 @@
 //! Commit: replay keys, events and all that they owe, in one transaction. It is also the guard: a known
 //! replay key commits nothing and answers with the events of the first copy.
 
+use std::sync::Arc;
+
 use postern_profiles::VerifiedEvidence;
 
+use crate::dispatch::Wake;
 use crate::project::delivery;
 use crate::receive::RawDelivery;
 use crate::sources::Source;
 use crate::store::{self, Commit, Committed, DeliveryId, NewEvent, Store, StoreFault};
 use crate::subscribe::Owed;
 
-/// Returns once everything is on durable storage, or was before
+/// Returns once everything is on durable storage, or was before. On a task of its own: a sender that hangs
+/// up in mid-commit must not keep the dispatcher from hearing of what was committed.
 pub async fn commit(
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
+    wake: &Wake,
     source: &Source,
     evidence: &VerifiedEvidence,
     raw: &RawDelivery,
@@ -21,18 +26,25 @@ pub async fn commit(
         .filter(|owed| !owed.permits().is_empty())
         .map(new_event)
         .collect();
-    store
-        .commit(Commit {
-            source: source.name.clone(),
-            replay_keys: evidence.replay_keys().to_vec(),
-            window_until: raw.received_at.plus_ms(source.window.millis()),
-            received_at: raw.received_at,
-            delivery: delivery(evidence),
-            body: raw.body.clone(),
-            body_sha256: evidence.body_sha256(),
-            events,
-        })
-        .await
+    let commit = Commit {
+        source: source.name.clone(),
+        replay_keys: evidence.replay_keys().to_vec(),
+        window_until: raw.received_at.plus_ms(source.window.millis()),
+        received_at: raw.received_at,
+        delivery: delivery(evidence),
+        body: raw.body.clone(),
+        body_sha256: evidence.body_sha256(),
+        events,
+    };
+    let (store, wake) = (Arc::clone(store), wake.clone());
+    let work = tokio::spawn(async move {
+        let committed = store.commit(commit).await;
+        if matches!(committed, Ok(Committed::Fresh { .. })) {
+            wake.wake();
+        }
+        committed
+    });
+    work.await.unwrap_or(Err(StoreFault::Stopped))
 }
 
 fn new_event(owed: &Owed<'_>) -> NewEvent {

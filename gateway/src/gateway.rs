@@ -244,21 +244,10 @@ async fn hook(
     Path(source): Path<String>,
     request: Request,
 ) -> Response {
-    // On a task of its own: a sender that hangs up in mid-commit must not keep its event from being
-    // dispatched and logged
-    let work = tokio::spawn(async move {
-        pipeline.metrics.in_flight.inc();
-        let response = pipeline.handle(&source, request).await;
-        pipeline.metrics.in_flight.dec();
-        response
-    });
-    match work.await {
-        Ok(response) => response,
-        Err(e) => {
-            tracing::error!(error = %e, "a delivery was not worked on to its end");
-            crate::respond::respond(&crate::respond::Answer::Unavailable, None)
-        }
-    }
+    pipeline.metrics.in_flight.inc();
+    let response = pipeline.handle(&source, request).await;
+    pipeline.metrics.in_flight.dec();
+    response
 }
 
 async fn readyz(Extract(pipeline): Extract<Arc<Pipeline>>) -> Response {

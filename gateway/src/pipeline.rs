@@ -109,14 +109,11 @@ impl Pipeline {
         if owed.iter().all(|event| event.permits().is_empty()) {
             return Ok(Answer::NothingOwed);
         }
-        let committed = commit(&*self.store, source, &evidence, &raw, &owed)
+        let committed = commit(&self.store, &self.wake, source, &evidence, &raw, &owed)
             .await
             .map_err(Stop::NotStored)?;
         Ok(match committed {
-            Committed::Fresh { events } => {
-                self.wake.wake();
-                Answer::Accepted(events)
-            }
+            Committed::Fresh { events } => Answer::Accepted(events),
             Committed::Replay { events } => Answer::Replay(events),
         })
     }

@@ -27,6 +27,8 @@ pub struct Options {
     pub rounds: usize,
     /// Time of one target in one round
     pub slice: Duration,
+    /// Only these targets and sizes, where any are given
+    pub only: Vec<String>,
     /// Connections of the generator
     pub connections: usize,
 }
@@ -36,10 +38,18 @@ fn options() -> Result<Options, String> {
         json: false,
         rounds: 5,
         slice: Duration::from_secs(1),
+        only: Vec::new(),
         connections: 32,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
+        if arg == "--only" {
+            let text = args
+                .next()
+                .ok_or("--only wants targets and sizes, with commas")?;
+            options.only = text.split(',').map(str::to_owned).collect();
+            continue;
+        }
         let mut number = || -> Result<f64, String> {
             let text = args.next().ok_or(format!("{arg} wants a number"))?;
             text.parse().map_err(|_| format!("{arg} wants a number"))

@@ -175,7 +175,15 @@ pub fn run(options: &Options) -> Result<(), String> {
         Ok((cpu, slice))
     };
     let mut rows = Vec::new();
+    let wanted = |name: &str, kind: &[&str]| {
+        let given = options.only.iter().any(|o| kind.contains(&o.as_str()));
+        !given || options.only.iter().any(|o| o == name)
+    };
+    let sizes = SIZES.map(|(name, _)| name);
     for (size, bytes) in SIZES {
+        if !wanted(size, &sizes) {
+            continue;
+        }
         let plans: Vec<Arc<Plan>> = TARGETS.iter().map(|t| Arc::new(plan(t, bytes))).collect();
         let mut rounds: Vec<Vec<f64>> = Vec::new();
         let mut latencies: Vec<Vec<u32>> = vec![Vec::new(); TARGETS.len()];
@@ -183,6 +191,10 @@ pub fn run(options: &Options) -> Result<(), String> {
         for _ in 0..options.rounds {
             let mut round = Vec::new();
             for (n, plan) in plans.iter().enumerate() {
+                if !wanted(TARGETS[n], &TARGETS) {
+                    round.push(f64::NAN);
+                    continue;
+                }
                 let (cpu, slice) = slice(&server, plan)?;
                 round.push(cpu);
                 latencies[n].extend(slice.latencies);
@@ -191,6 +203,9 @@ pub fn run(options: &Options) -> Result<(), String> {
             rounds.push(round);
         }
         for (n, target) in TARGETS.iter().enumerate() {
+            if !wanted(target, &TARGETS) {
+                continue;
+            }
             latencies[n].sort_unstable();
             let ratio = |to: usize| median(rounds.iter().map(|r| r[n] / r[to]).collect());
             rows.push(Row {
