@@ -158,6 +158,12 @@ const NOT_A_PROVIDER: &[&str] = &[
     "github.com/gh-aw",
     "github.aw.",
     ".github/",
+    // Keys of a workflow's `on`
+    "github-app",
+    "github-token",
+    // Shapes of tokens that no binding may hold, whoever issues them
+    "github_pat_",
+    "npm_",
 ];
 
 fn providers(path: &str, text: &str, names: &BTreeSet<String>) -> Vec<String> {

@@ -369,3 +369,30 @@ fn what_is_no_source_is_a_wrong_call() {
         (2, &"other-repository".into())
     );
 }
+
+#[test]
+fn cs_2_05_a_connector_that_cannot_be_taken_is_not_replaced_by_the_shipped_one() {
+    let workflow = "---\non: {gateway-dispatch: {github: [issue-opened]}}\nimports:\n  - uses: .github/workflows/connectors/github.md\n    with: {repositories: [o/r]}\n---\nx\n";
+    let put = |bent: &dyn Fn(&std::path::Path)| {
+        let dir = tempfile::tempdir().unwrap();
+        let connectors = dir.path().join(".github/workflows/connectors");
+        std::fs::create_dir_all(&connectors).unwrap();
+        std::fs::write(dir.path().join(".github/workflows/w.md"), workflow).unwrap();
+        bent(&connectors.join("github.md"));
+        let args = ["compile", ".github/workflows/w.md", "--repository", "o/r"];
+        let ran = postern(&args).dir(dir.path()).run();
+        (ran.code, ran.err)
+    };
+    // Nothing there: the shipped one counts
+    assert_eq!(put(&|_| {}).0, 0);
+    for bent in [
+        &(|file: &std::path::Path| std::os::unix::fs::symlink("/etc/hostname", file).unwrap())
+            as &dyn Fn(&std::path::Path),
+        &|file| std::fs::write(file, [0xff, 0xfe]).unwrap(),
+        &|file| std::fs::write(file, " ".repeat((1 << 20) + 1)).unwrap(),
+    ] {
+        let (code, err) = put(bent);
+        assert_eq!(code, 1, "{err}");
+        assert!(err.contains("github.md"), "{err}");
+    }
+}

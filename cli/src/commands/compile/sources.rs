@@ -104,8 +104,10 @@ impl Walk<'_> {
             let hidden = entry.file_name().to_string_lossy().starts_with('.');
             if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) && depth > 0 && !hidden {
                 self.directory(&path, depth - 1)?;
-            } else if kind.is_ok_and(|kind| kind.is_file()) {
+            } else if kind.as_ref().is_ok_and(std::fs::FileType::is_file) {
                 self.file(&path)?;
+            } else if kind.is_ok_and(|kind| kind.is_symlink()) {
+                self.refuse(&path, "it is a link, and links are not followed");
             }
         }
         Ok(())
@@ -124,13 +126,26 @@ impl Walk<'_> {
             let why = format!("more than {MAX_FILES} Markdown files around the workflows");
             return Err(Failure::call("too-many-files", why));
         }
-        let small = path
-            .metadata()
-            .is_ok_and(|m| m.len() <= MAX_FILE_BYTES as u64);
-        // What cannot be read, or is no text, is nobody's import
-        if let Some(text) = small.then(|| std::fs::read_to_string(path).ok()).flatten() {
-            self.sources.insert(name, text);
+        let size = path.metadata().map_or(0, |m| m.len());
+        if size > MAX_FILE_BYTES as u64 {
+            let why = format!("it has {size} bytes: at most {MAX_FILE_BYTES}");
+            self.refuse(path, &why);
+            return Ok(());
+        }
+        match std::fs::read_to_string(path) {
+            Ok(text) => self.sources.insert(name, text),
+            Err(e) => self.refuse(path, &e.to_string()),
         }
         Ok(())
+    }
+
+    /// A file that is there and is not taken: whoever imports it is told why, and nothing stands in for it
+    fn refuse(&mut self, path: &Path, why: &str) {
+        let markdown = path.extension().is_some_and(|extension| extension == "md");
+        if let Some(name) = self.name(path).filter(|_| markdown)
+            && self.sources.get(&name).is_none()
+        {
+            self.sources.refuse(name, why);
+        }
     }
 }
