@@ -256,7 +256,8 @@ impl Verifier {
         };
         let source = self.profile.declared.delivery.as_ref();
         let delivery = source.and_then(|s| s.read(request.headers, &document, signed_id));
-        let replay_keys = self.replay_keys(delivery.as_deref(), content, request.body);
+        let body_sha256 = Sha256Hex::of(request.body);
+        let replay_keys = self.replay_keys(delivery.as_deref(), content, request.body, body_sha256);
         Ok(Outcome::Verified(Box::new(VerifiedEvidence {
             event,
             delivery,
@@ -264,24 +265,43 @@ impl Verifier {
             key_name: key.name.clone(),
             replay_keys,
             signed_at,
-            body_sha256: Sha256Hex::of(request.body),
+            body_sha256,
         })))
     }
 
     /// A signed id is the identity. An unsigned one can be changed by whoever copies the delivery, so that
     /// what is covered counts too; a token covers nothing, so that the body stands in.
-    fn replay_keys(&self, id: Option<&str>, content: &[&[u8]], body: &Bytes) -> Vec<ReplayKey> {
+    fn replay_keys(
+        &self,
+        id: Option<&str>,
+        content: &[&[u8]],
+        body: &Bytes,
+        body_sha256: Sha256Hex,
+    ) -> Vec<ReplayKey> {
         let signed = (self.profile.declared.delivery.as_ref())
             .is_some_and(|source| self.profile.covers(source));
         let by_id = id.map(|id| ReplayKey::new(ReplayKind::Id, &[id.as_bytes()]));
-        let covered: &[&[u8]] = match self.profile.integrity() {
-            Integrity::None => &[body],
-            Integrity::Full | Integrity::Partial => content,
+        let covered = || {
+            // The body stands for itself by its digest, which is known already
+            let digest = body_sha256.as_bytes().as_slice();
+            let part = |part: &&'_ [u8]| {
+                if std::ptr::eq(*part, body.as_ref()) {
+                    digest.to_vec()
+                } else {
+                    part.to_vec()
+                }
+            };
+            let parts: Vec<Vec<u8>> = match self.profile.integrity() {
+                Integrity::None => vec![digest.to_vec()],
+                Integrity::Full | Integrity::Partial => content.iter().map(part).collect(),
+            };
+            let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+            ReplayKey::new(ReplayKind::Content, &parts)
         };
         match by_id {
             Some(key) if signed => vec![key],
-            Some(key) => vec![key, ReplayKey::new(ReplayKind::Content, covered)],
-            None => vec![ReplayKey::new(ReplayKind::Content, covered)],
+            Some(key) => vec![key, covered()],
+            None => vec![covered()],
         }
     }
 
