@@ -1,5 +1,7 @@
 //! Where the gateway's own log goes: standard error, as text or as JSON, by `POSTERN_LOG`.
 
+use std::io::IsTerminal as _;
+
 use tracing_subscriber::EnvFilter;
 
 use crate::environment;
@@ -16,6 +18,7 @@ pub fn start(json: bool, quiet: bool) {
         .unwrap_or_else(|_| EnvFilter::new("info"));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal() && environment::text("NO_COLOR").is_none())
         .with_writer(std::io::stderr);
     // A second start, as tests make, leaves the first in place
     let _ = if json {

@@ -2,6 +2,7 @@
 //! acknowledgement. Each step takes what the step before alone can make.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use axum::body::Body;
@@ -109,9 +110,15 @@ impl Pipeline {
         if owed.iter().all(|event| event.permits().is_empty()) {
             return Ok(Answer::NothingOwed);
         }
+        let began = Instant::now();
         let committed = commit(&self.store, &self.wake, source, &evidence, &raw, &owed)
             .await
             .map_err(Stop::NotStored)?;
+        let fresh = match &committed {
+            Committed::Fresh { events } => events.len(),
+            Committed::Replay { .. } => 0,
+        };
+        self.metrics.commit(began.elapsed(), fresh);
         Ok(match committed {
             Committed::Fresh { events } => Answer::Accepted(events),
             Committed::Replay { events } => Answer::Replay(events),

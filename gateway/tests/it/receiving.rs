@@ -181,6 +181,11 @@ async fn the_other_routes_answer() {
         metrics.contains("postern_deliveries_total{source=\"github\",outcome=\"accepted\"} 1"),
         "{metrics}"
     );
+    assert!(metrics.contains("postern_events_total 1"), "{metrics}");
+    assert!(
+        metrics.contains("postern_commit_seconds_count 1"),
+        "{metrics}"
+    );
     // report D53: no id in any label
     assert!(!metrics.contains("d-1"), "{metrics}");
     assert_eq!(world.send(get("/")).await.status, 404);
