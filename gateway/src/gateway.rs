@@ -244,10 +244,24 @@ async fn hook(
     Path(source): Path<String>,
     request: Request,
 ) -> Response {
-    pipeline.metrics.in_flight.inc();
-    let response = pipeline.handle(&source, request).await;
-    pipeline.metrics.in_flight.dec();
-    response
+    let _counted = InFlight::new(&pipeline);
+    pipeline.handle(&source, request).await
+}
+
+/// Counts a request for as long as it is worked on, though its sender may hang up at any time
+struct InFlight<'p>(&'p Pipeline);
+
+impl<'p> InFlight<'p> {
+    fn new(pipeline: &'p Pipeline) -> Self {
+        pipeline.metrics.in_flight.inc();
+        Self(pipeline)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.metrics.in_flight.dec();
+    }
 }
 
 async fn readyz(Extract(pipeline): Extract<Arc<Pipeline>>) -> Response {

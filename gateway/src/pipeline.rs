@@ -86,11 +86,12 @@ impl Pipeline {
         trail: &mut Trail,
     ) -> Result<Answer, Stop> {
         let source = &served.source;
-        let _turn = source.in_flight.try_acquire().map_err(|_| Stop::Busy)?;
         let raw = receive(request, &self.limits, || self.clock.now())
             .await
             .map_err(Stop::NotReceived)?;
         trail.received(&raw);
+        // Taken once the body is here: a sender that holds bodies back must not use turns up
+        let _turn = source.in_flight.try_acquire().map_err(|_| Stop::Busy)?;
         let evidence = match verify(source, &raw) {
             Outcome::Verified(evidence) => evidence,
             Outcome::Handshake(reply) => return Err(Stop::Handshake(reply)),

@@ -40,6 +40,8 @@ pub async fn serve(
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout.duration())
+        // A sender may end its half once it has said everything: it still gets its answer
+        .half_close(true)
         .max_headers(MAX_HEADERS)
         .max_buf_size(limits.max_header_bytes.max(MIN_BUFFER));
     let connections = Arc::new(Semaphore::new(limits.max_connections.max(1)));

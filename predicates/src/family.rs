@@ -102,15 +102,15 @@ impl Family {
             Some(_) => return self.each(native_event, body),
             None => None,
         };
-        let asked = named.into_iter().flatten().chain(&self.others).copied();
+        // Both lists are in order and share no member
+        let named = named.map(Vec::as_slice).unwrap_or_default();
+        let asked = named.iter().chain(&self.others).copied();
         let mut granted = Vec::new();
         let mut refused: Vec<(usize, Nonmatch)> = Vec::new();
-        let mut seen = 0;
         for n in asked {
             let Some(member) = self.members.get(n) else {
                 continue;
             };
-            seen += 1;
             match member.granted(evidence.values()) {
                 Ok(()) => granted.push(n),
                 Err(why) => refused.push((n, why)),
@@ -160,13 +160,43 @@ mod tests {
     use proptest::prelude::*;
 
     const DECLARED: &str = r#"{"connector":"c","trigger":"t","verificationProfile":"p","nativeEvents":["e"],
-        "match":{"/a":1},"normalize":{"r":"/r","u":{"pointer":"/u","type":"url","required":false}},
-        "resources":{"r":"rs"},"resourceOrigins":["https://a"]}"#;
+        "match":{"/a":1},"normalize":{"r":"/r","s":"/s","u":{"pointer":"/u","type":"url","required":false}},
+        "resources":{"r":"rs","s":"ss"},"resourceOrigins":["https://a"]}"#;
 
-    fn trigger(members: &[Scalar]) -> Arc<Trigger> {
+    fn trigger(members: &[Scalar], second: &[Scalar]) -> Arc<Trigger> {
         let declared = Document::parse(DECLARED.into()).unwrap();
-        let grants = [("rs".to_owned(), members.to_vec())].into();
+        let grants = [
+            ("rs".to_owned(), members.to_vec()),
+            ("ss".to_owned(), second.to_vec()),
+        ]
+        .into();
         Arc::new(Trigger::compile(&declared, Digest::of(b""), grants).unwrap())
+    }
+
+    fn text(text: &str) -> Scalar {
+        Scalar::String(text.to_owned())
+    }
+
+    #[test]
+    fn a_grant_that_names_a_resource_twice_matches_once() {
+        let twice = trigger(&[text("a"), text("b"), text("a"), text("a")], &[text("s")]);
+        let family = Family::new(vec![twice]);
+        let body = Document::parse(r#"{"a":1,"r":"a","s":"s"}"#.into()).unwrap();
+        let said = family.decide("e", &body);
+        assert_eq!(said.matches.len(), 1);
+        assert_eq!(said.nonmatches, []);
+    }
+
+    #[test]
+    fn who_speaks_for_the_unasked_was_not_asked() {
+        // The first is asked whatever the resource is, and fails at its second grant
+        let first = trigger(&[text("a"), Scalar::Integer(1)], &[text("other")]);
+        let second = trigger(&[text("b")], &[text("s")]);
+        let family = Family::new(vec![first, second]);
+        let body = Document::parse(r#"{"a":1,"r":"a","s":"s"}"#.into()).unwrap();
+        let why = |field| Nonmatch::at(Reason::ResourceNotGranted, field);
+        let said = family.decide("e", &body);
+        assert_eq!(said.nonmatches, [(0, 1, why("s")), (1, 1, why("r"))]);
     }
 
     fn scalar() -> impl Strategy<Value = Scalar> {
@@ -182,14 +212,18 @@ mod tests {
         /// A family is only a faster way to ask each member alone
         #[test]
         fn says_what_each_member_says_alone(
-            grants in proptest::collection::vec(proptest::collection::vec(scalar(), 0..3), 1..6),
+            grants in proptest::collection::vec(
+                (proptest::collection::vec(scalar(), 0..4), proptest::collection::vec(scalar(), 0..3)),
+                1..6,
+            ),
             event in "[ef]",
             a in 1..3,
             r in prop_oneof![Just("\"a\""), Just("\"b\""), Just("\"c\""), Just("1"), Just("true"), Just("null")],
+            s in prop_oneof![Just("\"a\""), Just("\"b\""), Just("2")],
             u in prop_oneof![Just("\"https://a/x\""), Just("\"https://b/x\""), Just("7")],
         ) {
-            let triggers: Vec<_> = grants.iter().map(|g| trigger(g)).collect();
-            let body = format!("{{\"a\":{a},\"r\":{r},\"u\":{u}}}");
+            let triggers: Vec<_> = grants.iter().map(|(r, s)| trigger(r, s)).collect();
+            let body = format!("{{\"a\":{a},\"r\":{r},\"s\":{s},\"u\":{u}}}");
             let body = Document::parse(body.into()).unwrap();
             let families = Family::group(triggers.clone());
             prop_assert_eq!(families.len(), 1);

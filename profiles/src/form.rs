@@ -1,14 +1,19 @@
-//! Form bodies (`application/x-www-form-urlencoded`) as evidence: the JSON inside a named field where it
-//! stands exactly once, else an object of strings in which a repeated name stays repeated, and so is
-//! ambiguous.
+//! Form bodies (`application/x-www-form-urlencoded`) as evidence: the JSON inside a named field where the
+//! form is nothing else, else an object of strings in which a repeated name stays repeated, and so is
+//! ambiguous. The header that says so is not signed: it must not give signed bytes a second meaning, so
+//! that what begins as JSON is JSON, and a field among others is a string.
 
 use bytes::Bytes;
 
 use crate::profile::Form;
 use crate::request::{HeaderSource, OneHeader};
 
-/// Whether the request says that its body is a form: the media type alone, in any case
-pub(crate) fn is_form(headers: &dyn HeaderSource) -> bool {
+/// Whether the request says that its body is a form (the media type alone, in any case), and the body does
+/// not begin as JSON
+pub(crate) fn is_form(headers: &dyn HeaderSource, body: &[u8]) -> bool {
+    if body.trim_ascii_start().starts_with(b"{") || body.trim_ascii_start().starts_with(b"[") {
+        return false;
+    }
     let OneHeader::One(value) = headers.one("content-type") else {
         return false;
     };
@@ -22,11 +27,10 @@ pub(crate) fn evidence(form: &Form, body: &[u8]) -> Option<Bytes> {
     let decoded: Vec<u8> = percent_decoded(body);
     std::str::from_utf8(&decoded).ok()?;
     let pairs: Vec<_> = form_urlencoded::parse(body).collect();
-    if let Some(field) = &form.field {
-        let mut found = pairs.iter().filter(|(name, _)| name == field);
-        if let (Some((_, json)), None) = (found.next(), found.next()) {
-            return Some(Bytes::from(json.clone().into_owned()));
-        }
+    if let (Some(field), [(name, json)]) = (&form.field, pairs.as_slice())
+        && name == field
+    {
+        return Some(Bytes::from(json.clone().into_owned()));
     }
     let mut text = String::from("{");
     for (n, (name, value)) in pairs.iter().enumerate() {
@@ -93,5 +97,20 @@ mod tests {
         );
         assert_eq!(text(None, "a=%ff"), None);
         assert_eq!(text(None, ""), some("{}"));
+        // A field among others may be what somebody wrote into a text: it stays a string
+        assert_eq!(
+            text(Some("payload"), "a=1&payload=%7B%7D&"),
+            some(r#"{"a":"1","payload":"{}"}"#)
+        );
+    }
+
+    #[test]
+    fn signed_json_is_no_form_whatever_the_unsigned_header_says() {
+        let mut headers = http::HeaderMap::new();
+        let form = "application/x-www-form-urlencoded".parse().unwrap();
+        headers.insert("content-type", form);
+        assert!(is_form(&headers, b"payload=%7B%7D"));
+        assert!(!is_form(&headers, b" {\"text\":\"&payload=%7B%7D&\"}"));
+        assert!(!is_form(&headers, b"[\"&payload=%7B%7D&\"]"));
     }
 }

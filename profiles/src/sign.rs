@@ -54,7 +54,7 @@ impl Profile {
             None => String::new(),
         };
         let form = (self.declared.form.as_ref())
-            .filter(|_| form::is_form(request))
+            .filter(|_| form::is_form(request, body))
             .and_then(|form| form::evidence(form, body));
         let content: Vec<&[u8]> = (auth.content.iter())
             .map(|part| match part {

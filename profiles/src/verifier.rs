@@ -117,7 +117,7 @@ impl Profile {
 
     fn form(&self, request: &RequestParts<'_>) -> Option<Bytes> {
         let form = self.declared.form.as_ref()?;
-        if !form::is_form(request.headers) {
+        if !form::is_form(request.headers, request.body) {
             return None;
         }
         // A form that is no text is no JSON either: it stays what it is

@@ -32,7 +32,7 @@ CREATE TABLE events (
     length INTEGER NOT NULL, trigger_digest BLOB NOT NULL);
 CREATE INDEX events_receipt ON events (receipt);
 CREATE TABLE deliveries (
-    id INTEGER PRIMARY KEY, delivery BLOB NOT NULL UNIQUE, event INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY, delivery BLOB NOT NULL UNIQUE, event INTEGER NOT NULL, source TEXT NOT NULL,
     subscription BLOB NOT NULL, destination TEXT NOT NULL, state INTEGER NOT NULL, due INTEGER NOT NULL,
     leased INTEGER NOT NULL, attempts INTEGER NOT NULL, settled_at INTEGER, reason TEXT);
 CREATE INDEX deliveries_due ON deliveries (destination, due) WHERE state = 0;

@@ -17,16 +17,19 @@ const KEPT_DETAIL: usize = 1_000;
 pub(super) fn owe(
     tx: &Transaction<'_>,
     event: i64,
+    source: &Name,
     owed: &Owed,
     due: Timestamp,
 ) -> Result<(), rusqlite::Error> {
     tx.prepare_cached(
-        "INSERT INTO deliveries (delivery, event, subscription, destination, state, due, leased, attempts)
-         VALUES (?1, ?2, ?3, ?4, 0, ?5, 0, 0) ON CONFLICT (delivery) DO NOTHING",
+        "INSERT INTO deliveries (delivery, event, source, subscription, destination, state, due, leased, attempts)
+         VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, 0, 0) ON CONFLICT (delivery) DO NOTHING",
     )?
     .execute(params![
         owed.id.as_bytes(),
         event,
+        // Two sources may bring one event: each is owed under the admissions of its own
+        source.as_str(),
         owed.subscription.as_bytes(),
         owed.destination.as_str(),
         due.unix_ms(),
@@ -52,7 +55,7 @@ pub(super) fn claim(
     let found = tx
         .prepare_cached(
             "SELECT d.id, d.delivery, d.subscription, d.attempts, e.event, e.trigger_digest, e.offset,
-                    e.length, r.source, r.segment
+                    e.length, d.source, r.segment
              FROM deliveries d JOIN events e ON e.id = d.event JOIN receipts r ON r.id = e.receipt
              WHERE d.destination = ?1 AND d.state = 0 AND d.due <= ?2 ORDER BY d.due, d.id LIMIT ?3",
         )?

@@ -66,7 +66,7 @@ pub(super) fn commit(
             continue;
         };
         for owed in &event.owed {
-            owe(tx, there.row, owed, commit.received_at).map_err(&write)?;
+            owe(tx, there.row, &commit.source, owed, commit.received_at).map_err(&write)?;
         }
     }
     remember(tx, commit, until, receipt).map_err(write)?;

@@ -253,6 +253,9 @@ impl Writer {
         let may_count = true;
         let after = |why| Failed { why, may_count };
         steps.at(Step::AfterCommit).map_err(after)?;
+        // One that was empty when it was pruned may have got a record later in the same group
+        let added = self.segments.added();
+        emptied.retain(|segment| !added.contains_key(segment));
         self.segments.committed();
         if let Err(e) = self.segments.remove(&emptied) {
             // The next opening removes them

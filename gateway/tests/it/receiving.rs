@@ -170,6 +170,49 @@ async fn a_stop_drains_idle_connections_and_gives_up_on_the_rest() {
 }
 
 #[tokio::test]
+async fn a_sender_that_has_said_everything_may_end_its_half() {
+    listening(
+        |_| {},
+        |at| async move {
+            let body = opened(1);
+            let mut stream = TcpStream::connect(at).await.unwrap();
+            let head = raw(&body, &format!("content-length: {}", body.len()));
+            stream
+                .write_all(format!("{head}{body}").as_bytes())
+                .await
+                .unwrap();
+            stream.shutdown().await.unwrap();
+            assert!(read_all(&mut stream).await.starts_with("HTTP/1.1 202"));
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn bodies_that_are_held_back_use_no_turns_up() {
+    listening(
+        |s| s.source["max_in_flight"] = json!(1),
+        |at| async move {
+            let mut held = TcpStream::connect(at).await.unwrap();
+            held.write_all(raw("{}", "content-length: 2").as_bytes())
+                .await
+                .unwrap();
+            held.write_all(b"{").await.unwrap();
+            let body = opened(1);
+            let mut stream = TcpStream::connect(at).await.unwrap();
+            let head = raw(&body, &format!("content-length: {}", body.len()));
+            stream
+                .write_all(format!("{head}{body}").as_bytes())
+                .await
+                .unwrap();
+            let answer = read_all(&mut stream).await;
+            assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn the_other_routes_answer() {
     let world = World::open(Setup::new());
     world.deliver("d-1", &opened(1)).await;

@@ -123,3 +123,16 @@ async fn a_reload_keeps_what_is_queued_and_revoking_ends_it() {
     );
     assert_eq!(queued.len(), 2);
 }
+
+#[tokio::test]
+async fn signed_json_sent_again_as_a_form_makes_no_event() {
+    // The text of a genuine delivery is somebody's; the content type is not signed
+    let world = World::open(Setup::new());
+    let inner = "&payload=%7B%22action%22%3A%22opened%22%2C%22repository%22%3A%7B%22full_name%22%3A%22o%2Fr%22%7D%7D&";
+    let body =
+        format!(r#"{{"action":"closed","text":"{inner}","repository":{{"full_name":"o/r"}}}}"#);
+    let mut request = signed("d-1", &body);
+    let form = "application/x-www-form-urlencoded".parse().unwrap();
+    request.headers_mut().insert("content-type", form);
+    assert_eq!(world.send(request).await.status, 204);
+}
