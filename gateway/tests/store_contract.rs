@@ -111,6 +111,7 @@ where
     copies_that_race_commit_once(open()().await).await;
     a_key_ends_with_its_window_and_an_event_is_not_made_twice(open()().await).await;
     a_known_event_may_owe_more_later(open()().await).await;
+    an_event_of_two_sources_is_owed_under_each(open()().await).await;
     a_clock_that_goes_back_shortens_no_window(open()().await).await;
     what_is_claimed_is_leased(open()().await).await;
     attempts_decide_what_becomes_of_a_delivery(open()().await).await;
@@ -201,6 +202,18 @@ async fn a_known_event_may_owe_more_later(store: Opened) {
     assert_eq!(documents, [b"{\"id\":\"e1\"}", b"{\"id\":\"e2\"}"]);
     let copy = commit("a", &["id"], HOUR + 1, vec![event("copy", &["x"])]);
     assert_eq!(store.commit(copy).await.unwrap(), replay(&["e1", "e2"]));
+}
+
+async fn an_event_of_two_sources_is_owed_under_each(store: Opened) {
+    for (source, to) in [("a", "x"), ("b", "y")] {
+        let commit = commit(source, &["id"], 0, vec![event("e1", &[to])]);
+        assert_eq!(store.commit(commit).await.unwrap(), fresh(&["e1"]));
+    }
+    for (source, to) in [("a", "x"), ("b", "y")] {
+        let owed = claim(&store, to, 0, HOUR).await;
+        assert_eq!(owed.len(), 1);
+        assert_eq!(owed[0].source.as_str(), source);
+    }
 }
 
 async fn a_clock_that_goes_back_shortens_no_window(store: Opened) {
