@@ -128,13 +128,12 @@ impl Family {
         }
         said.nonmatches
             .extend(refused.into_iter().map(|(n, why)| (n, 1, why)));
-        let unasked = self.members.len().saturating_sub(seen);
-        if let (1.., Some((field, _))) = (unasked, first) {
+        // One who was asked may say otherwise, so another speaks for those who were not
+        let mut unasked = (0..self.members.len())
+            .filter(|n| named.binary_search(n).is_err() && self.others.binary_search(n).is_err());
+        if let (Some(other), Some((field, _))) = (unasked.next(), first) {
             let why = Nonmatch::at(Reason::ResourceNotGranted, field);
-            let other = (0..self.members.len())
-                .find(|n| !granted.contains(n))
-                .unwrap_or(0);
-            said.nonmatches.push((other, unasked, why));
+            said.nonmatches.push((other, 1 + unasked.count(), why));
         }
         said
     }
