@@ -19,6 +19,9 @@ use super::{
     outbox, receipts,
 };
 
+/// How often the lock is tried, and the pause between: a second in all
+const LOCK_TRIES: usize = 50;
+const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
 /// Requests that may wait for the writer
 const QUEUE: usize = 1_024;
 
@@ -188,11 +191,18 @@ pub(crate) fn make_private(dir: &Path) -> std::io::Result<()> {
 fn lock(dir: &Path) -> Result<File, StoreFault> {
     let lock = File::create(dir.join("lock"))
         .map_err(|e| StoreFault::Io("make its lock", e.to_string()))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(StoreFault::InUse(dir.display().to_string())),
-        Err(TryLockError::Error(e)) => Err(StoreFault::Io("take its lock", e.to_string())),
+    // A process that has just ended, or a program that is just being started by one that had the store
+    // open, may hold it for a moment longer
+    for _ in 0..LOCK_TRIES {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(e)) => {
+                return Err(StoreFault::Io("take its lock", e.to_string()));
+            }
+        }
     }
+    Err(StoreFault::InUse(dir.display().to_string()))
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreFault> {
