@@ -15,11 +15,12 @@ pub(crate) const MAX_LITERAL_BYTES: usize = 1_024;
 pub(crate) const MAX_VALUES: usize = 100;
 
 /// A scalar of a declaration, compared exactly
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Literal {
     Null,
     Boolean(bool),
-    Number { text: Box<str>, exact: Number },
+    /// In the declared spelling
+    Number(Box<str>),
     String(Box<str>),
 }
 
@@ -30,29 +31,26 @@ impl Literal {
             Self::Null => value.kind() == Kind::Null,
             Self::Boolean(b) => value.as_bool() == Some(*b),
             Self::String(s) => value.as_str() == Some(s),
-            Self::Number { text, exact } => value
-                .number_text()
-                .is_some_and(|other| &**text == other || *exact == Number::read(other)),
+            Self::Number(text) => (value.number_text())
+                .is_some_and(|other| &**text == other || Number::read(text) == Number::read(other)),
         }
     }
 
     /// A scalar of a frozen document
     pub(crate) fn of(scalar: &Scalar) -> Self {
-        let number = |text: String| Self::Number {
-            exact: Number::read(&text),
-            text: text.into(),
-        };
         match scalar {
             Scalar::Boolean(b) => Self::Boolean(*b),
             Scalar::String(s) => Self::String(s.as_str().into()),
-            Scalar::Integer(i) => number(i.to_string()),
-            Scalar::Number(f) => number(format!("{f:e}")),
+            Scalar::Integer(i) => Self::Number(i.to_string().into()),
+            Scalar::Number(f) if f.is_finite() => Self::Number(format!("{f:e}").into()),
+            // No number of JSON: past the bounds, so that every check refuses it
+            Scalar::Number(_) => Self::Number("1e999".into()),
         }
     }
 
     /// Whether a filter or field of type `is` can have this value
     pub(crate) fn is_integer(&self) -> bool {
-        matches!(self, Self::Number { exact, .. } if exact.is_integer())
+        matches!(self, Self::Number(text) if Number::read(text).is_integer())
     }
 
     /// Why a declaration cannot hold it
@@ -62,7 +60,7 @@ impl Literal {
                 "a string literal of {} bytes: at most {MAX_LITERAL_BYTES}",
                 s.len()
             )),
-            Self::Number { text, exact } if !exact.is_literal() => Some(format!(
+            Self::Number(text) if !Number::read(text).is_literal() => Some(format!(
                 "the number `{}`: an integer lies within ±(2^53−1), another number must be exact in binary64",
                 text.chars().take(40).collect::<String>()
             )),
@@ -77,6 +75,18 @@ impl Literal {
             None => Ok(self),
         }
     }
+}
+
+/// Whether a value equals one of several literals. A number of the evidence is read once for all of them.
+pub(crate) fn equals_any(literals: &[Literal], value: Value<'_>) -> bool {
+    let Some(text) = value.number_text() else {
+        return literals.iter().any(|literal| literal.equals(value));
+    };
+    let exact = Number::read(text);
+    literals.iter().any(|literal| match literal {
+        Literal::Number(own) => &**own == text || Number::read(own) == exact,
+        _ => false,
+    })
 }
 
 /// Exact equality of two scalars
@@ -189,13 +199,7 @@ pub(crate) fn literal(value: Value<'_>, path: &str) -> Result<Literal, Invalid> 
         Kind::Null => Literal::Null,
         Kind::Boolean => Literal::Boolean(value.as_bool() == Some(true)),
         Kind::String => Literal::String(value.as_str().unwrap_or_default().into()),
-        Kind::Number => {
-            let text = value.number_text().unwrap_or("0");
-            Literal::Number {
-                text: text.into(),
-                exact: Number::read(text),
-            }
-        }
+        Kind::Number => Literal::Number(value.number_text().unwrap_or("0").into()),
         Kind::Array | Kind::Object => return Err(Invalid::at(path, "want a scalar")),
     };
     literal.checked(path)

@@ -1,182 +1,171 @@
 //! Exact decimal numbers, compared by sign, magnitude and digits, never expanded and never through a
 //! binary float. The one use of binary64 is to ask whether it carries a value.
+//!
+//! A number is a view of its own text: reading and comparing allocate nothing, however long it is.
 
 use std::cmp::Ordering;
 
 /// The largest integer that binary64 and RFC 8785 carry in both directions: 2^53 − 1
 const SAFE: u64 = (1 << 53) - 1;
-/// Where exponents stop being small
-const BIG: u64 = 1_000_000_000_000_000_000;
 
-/// A JSON number: `0.<digits> * 10^magnitude`, digits without outer zeros; zero has none
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Number {
+/// A JSON number: `0.<digits> * 10^exponent`, digits without outer zeros; zero has none
+#[derive(Clone, Copy, Debug)]
+pub struct Number<'a> {
     negative: bool,
-    digits: Box<[u8]>,
-    magnitude: Exponent,
+    /// The digits before the point
+    whole: &'a [u8],
+    /// The digits after it
+    fraction: &'a [u8],
+    exponent: Exponent<'a>,
 }
 
-/// An exponent of any size. Past the range of `i64` only sign and decimal digits are kept; the carry of a
-/// document's own digits (fewer than 2^33) is added exactly.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Exponent {
-    Small(i64),
-    /// Digits without leading zeros, of a value of at least 10^18 in size
-    Huge {
-        negative: bool,
-        digits: Box<[u8]>,
-    },
+/// An exponent of any size: the one that is written, and what the place of the point adds
+#[derive(Clone, Copy, Debug)]
+struct Exponent<'a> {
+    negative: bool,
+    /// Without leading zeros
+    digits: &'a [u8],
+    /// Below 2^32 in size, as texts are
+    shift: i64,
 }
 
-impl Ord for Exponent {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Small(a), Self::Small(b)) => a.cmp(b),
-            (Self::Small(_), Self::Huge { negative, .. }) => sign_order(*negative).reverse(),
-            (Self::Huge { negative, .. }, Self::Small(_)) => sign_order(*negative),
-            (
-                Self::Huge {
-                    negative: a,
-                    digits: x,
-                },
-                Self::Huge {
-                    negative: b,
-                    digits: y,
-                },
-            ) => match (a, b) {
-                (true, false) => Ordering::Less,
-                (false, true) => Ordering::Greater,
-                (false, false) => long(x, y),
-                (true, true) => long(y, x),
-            },
+/// Past this a difference of exponents is settled: no shift, and no digit to come, turns it
+const SETTLED: i64 = 1 << 40;
+
+impl Exponent<'_> {
+    /// The value, where it is below 10^17 in size
+    fn small(&self) -> Option<i64> {
+        if self.digits.len() > 17 {
+            return None;
         }
+        let size = whole_number(self.digits);
+        Some(self.shift + if self.negative { -size } else { size })
     }
 }
-impl PartialOrd for Exponent {
+
+impl Ord for Exponent<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let length = self.digits.len().max(other.digits.len());
+        let mut difference = 0_i64;
+        for place in (0..length).rev() {
+            difference = difference * 10 + digit_at(self, place) - digit_at(other, place);
+            if difference.abs() > SETTLED {
+                return difference.cmp(&0);
+            }
+        }
+        difference.cmp(&(other.shift - self.shift))
+    }
+}
+impl PartialOrd for Exponent<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
+impl PartialEq for Exponent<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Exponent<'_> {}
 
-impl Exponent {
-    /// One form a value: small below 10^18, so that equal exponents are equal here too
-    fn of(value: i128) -> Self {
-        match i64::try_from(value) {
-            Ok(small) if small.unsigned_abs() < BIG => Self::Small(small),
-            _ => Self::Huge {
-                negative: value < 0,
-                digits: value.unsigned_abs().to_string().into_bytes().into(),
+/// The signed digit that stands before `place` others; zero past the first
+fn digit_at(exponent: &Exponent<'_>, place: usize) -> i64 {
+    let index = exponent.digits.len().checked_sub(place + 1);
+    let digit = index
+        .and_then(|index| exponent.digits.get(index))
+        .map_or(0, |d| i64::from(d - b'0'));
+    if exponent.negative { -digit } else { digit }
+}
+
+/// At most 17 digits
+fn whole_number(digits: &[u8]) -> i64 {
+    digits
+        .iter()
+        .fold(0, |sum, d| sum * 10 + i64::from(d - b'0'))
+}
+
+/// The digits that `text` begins with, and the rest
+fn digits(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|b| !b.is_ascii_digit());
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+fn without_leading_zeros(digits: &[u8]) -> &[u8] {
+    let start = digits.iter().position(|d| *d != b'0');
+    digits.split_at(start.unwrap_or(digits.len())).1
+}
+
+fn without_trailing_zeros(digits: &[u8]) -> &[u8] {
+    let end = digits.iter().rposition(|d| *d != b'0').map_or(0, |n| n + 1);
+    digits.split_at(end).0
+}
+
+fn sign(text: &[u8]) -> (bool, &[u8]) {
+    match text.split_first() {
+        Some((b'-', rest)) => (true, rest),
+        Some((b'+', rest)) => (false, rest),
+        _ => (false, text),
+    }
+}
+
+impl<'a> Number<'a> {
+    /// Reads the text of a JSON number, as [`postern_contract::Value::number_text`] gives it. What
+    /// follows a number is not looked at.
+    pub fn read(text: &'a str) -> Self {
+        let (negative, rest) = sign(text.as_bytes());
+        let (before, rest) = digits(rest);
+        let (after, rest) = match rest.split_first() {
+            Some((b'.', rest)) => digits(rest),
+            _ => (&[][..], rest),
+        };
+        let (below, written) = match rest.split_first() {
+            Some((b'e' | b'E', rest)) => {
+                let (negative, rest) = sign(rest);
+                (negative, without_leading_zeros(digits(rest).0))
+            }
+            _ => (false, &[][..]),
+        };
+        let mut whole = without_leading_zeros(before);
+        let mut shift = whole.len() as i64;
+        let mut fraction = after;
+        if whole.is_empty() {
+            fraction = without_leading_zeros(after);
+            shift = fraction.len() as i64 - after.len() as i64;
+        }
+        fraction = without_trailing_zeros(fraction);
+        if fraction.is_empty() {
+            whole = without_trailing_zeros(whole);
+        }
+        Self {
+            negative,
+            whole,
+            fraction,
+            exponent: Exponent {
+                negative: below,
+                digits: written,
+                shift,
             },
         }
     }
 
-    /// `text` is `[+-]?[0-9]+`
-    fn read(text: &[u8], shift: i64) -> Self {
-        let (negative, digits) = match text.split_first() {
-            Some((b'-', rest)) => (true, rest),
-            Some((b'+', rest)) => (false, rest),
-            _ => (false, text),
-        };
-        let zeros = digits.iter().take_while(|d| **d == b'0').count();
-        let digits = digits.get(zeros..).unwrap_or_default();
-        if digits.len() <= 30 {
-            let value = digits
-                .iter()
-                .fold(0_i128, |sum, d| sum * 10 + i128::from(d - b'0'));
-            return Self::of(if negative { -value } else { value } + i128::from(shift));
-        }
-        let mut digits = digits.to_vec();
-        // A shift away from zero makes the digits larger, one towards zero smaller
-        add(&mut digits, if negative { -shift } else { shift });
-        Self::Huge {
-            negative,
-            digits: digits.into(),
-        }
+    fn digits(&self) -> impl Iterator<Item = u8> {
+        self.whole.iter().chain(self.fraction).copied()
     }
-}
 
-/// A huge exponent beside any small one
-fn sign_order(negative: bool) -> Ordering {
-    if negative {
-        Ordering::Less
-    } else {
-        Ordering::Greater
-    }
-}
-
-fn long(a: &[u8], b: &[u8]) -> Ordering {
-    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
-}
-
-/// Adds `shift`, below 2^33 in size, to more than 30 decimal digits
-fn add(digits: &mut Vec<u8>, shift: i64) {
-    let mut carry = shift;
-    for digit in digits.iter_mut().rev() {
-        if carry == 0 {
-            return;
-        }
-        let sum = i64::from(*digit - b'0') + carry;
-        *digit = b'0' + u8::try_from(sum.rem_euclid(10)).unwrap_or(0);
-        carry = sum.div_euclid(10);
-    }
-    while carry > 0 {
-        digits.insert(0, b'0' + u8::try_from(carry % 10).unwrap_or(0));
-        carry /= 10;
-    }
-    let zeros = digits.iter().take_while(|d| **d == b'0').count();
-    digits.drain(..zeros);
-}
-
-impl Number {
-    /// Reads the text of a JSON number, as [`postern_contract::Value::number_text`] gives it
-    pub fn read(text: &str) -> Self {
-        let bytes = text.as_bytes();
-        let (negative, bytes) = match bytes.split_first() {
-            Some((b'-', rest)) => (true, rest),
-            _ => (false, bytes),
-        };
-        let e = bytes.iter().position(|b| matches!(b, b'e' | b'E'));
-        let (mantissa, exponent) = match e {
-            Some(e) => (
-                bytes.get(..e).unwrap_or_default(),
-                bytes.get(e + 1..).unwrap_or_default(),
-            ),
-            None => (bytes, &b"0"[..]),
-        };
-        let dot = mantissa.iter().position(|b| *b == b'.');
-        let whole = dot.unwrap_or(mantissa.len());
-        let digits: Vec<u8> = mantissa
-            .iter()
-            .copied()
-            .filter(u8::is_ascii_digit)
-            .collect();
-        let start = digits.iter().take_while(|d| **d == b'0').count();
-        let end = digits.len() - digits.iter().rev().take_while(|d| **d == b'0').count();
-        let Some(kept) = digits.get(start..end).filter(|kept| !kept.is_empty()) else {
-            return Self {
-                negative: false,
-                digits: [].into(),
-                magnitude: Exponent::Small(0),
-            };
-        };
-        // A body is below 4 GiB: these fit
-        let shift = whole as i64 - start as i64;
-        Self {
-            negative,
-            digits: kept.into(),
-            magnitude: Exponent::read(exponent, shift),
-        }
+    fn count(&self) -> i64 {
+        (self.whole.len() + self.fraction.len()) as i64
     }
 
     fn is_zero(&self) -> bool {
-        self.digits.is_empty()
+        self.whole.is_empty() && self.fraction.is_empty()
     }
 
     /// Whether the value has no fraction
     pub fn is_integer(&self) -> bool {
-        match &self.magnitude {
-            Exponent::Small(magnitude) => *magnitude >= self.digits.len() as i64 || self.is_zero(),
-            Exponent::Huge { negative, .. } => !negative,
+        match self.exponent.small() {
+            Some(exponent) => exponent >= self.count() || self.is_zero(),
+            // No text has so many digits
+            None => self.is_zero() || !self.exponent.negative,
         }
     }
 
@@ -185,18 +174,17 @@ impl Number {
         if self.is_zero() {
             return Some(0);
         }
-        let Exponent::Small(magnitude @ 1..=16) = self.magnitude else {
+        let exponent @ 1..=16 = self.exponent.small()? else {
             return None;
         };
-        let count = self.digits.len() as i64;
-        if count > magnitude {
+        let count = self.count();
+        if count > exponent {
             return None;
         }
         let mut value = self
-            .digits
-            .iter()
+            .digits()
             .fold(0_u64, |sum, d| sum * 10 + u64::from(d - b'0'));
-        for _ in count..magnitude {
+        for _ in count..exponent {
             value *= 10;
         }
         if value > SAFE {
@@ -211,18 +199,17 @@ impl Number {
         if self.is_zero() {
             return Some(0.0);
         }
-        let Exponent::Small(magnitude) = self.magnitude else {
-            return None;
-        };
+        let exponent = self.exponent.small()?;
         // The shortest spelling of a binary64 has at most 17 digits
-        if self.digits.len() > 17 {
+        if self.count() > 17 {
             return None;
         }
-        let digits = std::str::from_utf8(&self.digits).ok()?;
-        let sign = if self.negative { "-" } else { "" };
-        let near: f64 = format!("{sign}0.{digits}e{magnitude}").parse().ok()?;
+        let mut text = String::from(if self.negative { "-0." } else { "0." });
+        text.extend(self.digits().map(char::from));
+        let near: f64 = format!("{text}e{exponent}").parse().ok()?;
         // `{:e}` is the shortest spelling that reads back as the same binary64
-        (near.is_finite() && Self::read(&format!("{near:e}")) == *self).then_some(near)
+        let carried = near.is_finite() && Number::read(&format!("{near:e}")) == *self;
+        carried.then_some(near)
     }
 
     /// Whether a declaration may hold this literal: a safe integer, or a fraction that binary64 carries
@@ -239,75 +226,74 @@ impl Number {
         if self.is_zero() {
             return Some("0".to_owned());
         }
-        let Exponent::Small(magnitude) = self.magnitude else {
-            return None;
-        };
-        let count = self.digits.len() as i64;
+        let exponent = self.exponent.small()?;
+        let count = self.count();
         let sign = i64::from(self.negative);
-        let length = if magnitude >= count {
-            sign.checked_add(magnitude)?
-        } else if magnitude > 0 {
+        let length = if exponent >= count {
+            sign + exponent
+        } else if exponent > 0 {
             sign + count + 1
         } else {
-            magnitude.checked_neg()?.checked_add(sign + 2 + count)?
+            sign + 2 + count - exponent
         };
         if length > limit as i64 {
             return None;
         }
-        let digits = std::str::from_utf8(&self.digits).ok()?;
         let mut text = String::with_capacity(length as usize);
         if self.negative {
             text.push('-');
         }
-        if magnitude <= 0 {
+        if exponent <= 0 {
             text.push_str("0.");
-            text.extend(std::iter::repeat_n('0', (-magnitude) as usize));
-            text.push_str(digits);
-        } else if let Some((whole, fraction)) = digits.split_at_checked(magnitude as usize)
-            && !fraction.is_empty()
-        {
-            text.push_str(whole);
-            text.push('.');
-            text.push_str(fraction);
-        } else {
-            text.push_str(digits);
-            text.extend(std::iter::repeat_n('0', (magnitude - count) as usize));
+            text.extend(std::iter::repeat_n('0', (-exponent) as usize));
         }
+        for (n, digit) in self.digits().enumerate() {
+            if n > 0 && n as i64 == exponent {
+                text.push('.');
+            }
+            text.push(char::from(digit));
+        }
+        text.extend(std::iter::repeat_n('0', (exponent - count).max(0) as usize));
         Some(text)
     }
 }
 
 /// The exact order
-impl Ord for Number {
+impl Ord for Number<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         let sign = |n: &Self| match (n.is_zero(), n.negative) {
             (true, _) => 0,
             (false, true) => -1,
             (false, false) => 1,
         };
-        match sign(self).cmp(&sign(other)) {
-            Ordering::Equal => {}
-            order => return order,
+        match (sign(self), sign(other)) {
+            (0, 0) => return Ordering::Equal,
+            (a, b) if a != b => return a.cmp(&b),
+            _ => {}
         }
-        let size = self
-            .magnitude
-            .cmp(&other.magnitude)
-            .then_with(|| self.digits.cmp(&other.digits));
+        let size =
+            (self.exponent.cmp(&other.exponent)).then_with(|| self.digits().cmp(other.digits()));
         if self.negative { size.reverse() } else { size }
     }
 }
-impl PartialOrd for Number {
+impl PartialOrd for Number<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
+impl PartialEq for Number<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Number<'_> {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn n(text: &str) -> Number {
+    fn n(text: &str) -> Number<'_> {
         Number::read(text)
     }
 
@@ -328,6 +314,13 @@ mod tests {
                 "100e999999999999999998",
             ],
             &["1e-1000000000000000000", "0.1e-999999999999999999"],
+            &["1e-18", "10e-19", "0.001e-15"],
+            &[
+                "1e100000000000000000",
+                "10e99999999999999999",
+                "0.1e100000000000000001",
+            ],
+            &["1e0000000000000000000000000000000000000000000001", "10"],
             &[
                 "1e1000000000000000000000000000000000000",
                 "10e999999999999999999999999999999999999",
@@ -352,7 +345,10 @@ mod tests {
             "-1e-400",
             "-1e-99999999999999999999",
             "0",
+            "1e-1000000000000000000000000000000000000000000000",
+            "1e-100000000000000000000",
             "1e-99999999999999999999",
+            "1.5e-99999999999999999999",
             "1e-99999999999999999998",
             "1e-400",
             "0.99",
@@ -363,6 +359,9 @@ mod tests {
             "1e400",
             "1e99999999999999999998",
             "1e99999999999999999999",
+            "999e99999999999999999999",
+            "1e100000000000000000002",
+            "1e1000000000000000000000000000000000000000000000",
         ];
         for (i, a) in sorted.iter().enumerate() {
             for (j, b) in sorted.iter().enumerate() {
@@ -415,7 +414,8 @@ mod tests {
     proptest! {
         #[test]
         fn orders_as_integers_do(a in any::<i64>(), b in any::<i64>(), e in 0..30_i32) {
-            let (x, y) = (n(&format!("{a}e{e}")), n(&format!("{b}e{e}")));
+            let (x, y) = (format!("{a}e{e}"), format!("{b}e{e}"));
+            let (x, y) = (n(&x), n(&y));
             prop_assert_eq!(x.cmp(&y), a.cmp(&b));
             prop_assert_eq!(n(&a.to_string()).plain(100), Some(a.to_string()));
         }
@@ -425,6 +425,31 @@ mod tests {
             let value = f64::from_bits(bits);
             prop_assume!(value.is_finite() && value.fract() != 0.0);
             prop_assert_eq!(n(&format!("{value:e}")).exact_binary64(), Some(value));
+        }
+
+        /// Digits moved across the point and zeros at either end change nothing; one unit more does
+        #[test]
+        fn a_spelling_changes_nothing(value in 1..i64::MAX, e in any::<i64>(), by in 0..40_i64, zeros in 0..5_usize) {
+            let far = i128::from(e) * 1_000_000_007;
+            let text = format!("{value}e{far}");
+            let zeros = "0".repeat(zeros);
+            let longer = format!("{value}{}.{zeros}e{}", "0".repeat(by as usize), far - i128::from(by));
+            let small = format!("0.{}{value}{zeros}e{}", "0".repeat(by as usize), far + i128::from(by) + value.to_string().len() as i128);
+            prop_assert_eq!(n(&text), n(&longer));
+            prop_assert_eq!(n(&text), n(&small));
+            let next = format!("{value}e{}", far + 1);
+            prop_assert!(n(&small) < n(&next));
+            let next = format!("{}e{far}", i128::from(value) + 1);
+            prop_assert!(n(&longer) < n(&next));
+        }
+
+        #[test]
+        fn never_panics(text in "\\PC{0,40}", bent in "[0-9eE.+-]{0,60}") {
+            for text in [&text, &bent] {
+                let (a, b) = (n(text), n("1"));
+                let _ = (a.cmp(&b), b.cmp(&a), a == a, a.is_integer(), a.safe_integer());
+                let _ = (a.exact_binary64(), a.is_literal(), a.plain(50));
+            }
         }
     }
 }

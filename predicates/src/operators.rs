@@ -130,8 +130,39 @@ pub(crate) fn find(name: &str) -> Option<&'static Operator> {
 pub(crate) fn unknown(name: &str) -> String {
     let names: Vec<&str> = OPERATORS.iter().map(|o| o.name).collect();
     let name: String = name.chars().take(40).collect();
-    format!(
-        "unknown operator `{name}`: want one of {}",
-        names.join(", ")
-    )
+    let meant = match meant(&name) {
+        Some(meant) => format!("did you mean `{meant}`? The operators are"),
+        None => "want one of".to_owned(),
+    };
+    format!("unknown operator `{name}`: {meant} {}", names.join(", "))
+}
+
+/// The operator that was most likely meant
+fn meant(given: &str) -> Option<&'static str> {
+    let near = |o: &Operator| (strsim::damerau_levenshtein(given, o.name), o.name);
+    let (distance, name) = OPERATORS.iter().map(near).min()?;
+    (distance <= 1 + name.len() / 4 && distance < given.chars().count()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelled_operator_is_named_and_a_foreign_one_is_not_guessed_at() {
+        for (given, wanted) in [
+            ("equal", Some("equals")),
+            ("eqauls", Some("equals")),
+            ("contain", Some("contains")),
+            ("transitions", Some("transition")),
+            ("ALL", None),
+            ("x", None),
+            ("", None),
+            ("regularExpression", None),
+        ] {
+            assert_eq!(meant(given), wanted, "{given}");
+        }
+        assert!(unknown("itme").contains("did you mean `item`?"));
+        assert!(unknown(&"long".repeat(1000)).len() < 400);
+    }
 }

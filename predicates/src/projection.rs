@@ -101,7 +101,7 @@ fn primitive(
     }
 }
 
-fn number(exact: &Number, field: &Field) -> Result<Scalar, Reason> {
+fn number(exact: &Number<'_>, field: &Field) -> Result<Scalar, Reason> {
     let whole = exact.is_integer();
     if field.kind == Some(FieldType::Integer) && !whole {
         return Err(Reason::TypeMismatch);

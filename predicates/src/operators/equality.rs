@@ -89,7 +89,7 @@ impl Operate for OneOf {
         Verdict {
             truth: match root.resolve(&self.pointer) {
                 Resolution::Resolved(value) => {
-                    Truth::of(self.values.iter().any(|literal| literal.equals(value)))
+                    Truth::of(declaration::equals_any(&self.values, value))
                 }
                 Resolution::Absent | Resolution::Unreachable => Truth::Unknown,
             },

@@ -23,7 +23,8 @@ const COMPARISONS: &[(&str, Holds)] = &[
 struct Compare {
     pointer: Pointer,
     holds: Holds,
-    value: Number,
+    /// In the declared spelling
+    value: Box<str>,
 }
 
 #[derive(Debug)]
@@ -44,7 +45,7 @@ pub(super) fn compare(
     let pointer = pointer(need(operand, "pointer", path)?, path)?;
     let holds = one_of(need(operand, "op", path)?, COMPARISONS, path)?;
     match literal(need(operand, "value", path)?, path)? {
-        Literal::Number { exact: value, .. } => Ok(Node::new(
+        Literal::Number(value) => Ok(Node::new(
             node,
             Compare {
                 pointer,
@@ -106,7 +107,9 @@ impl Operate for Compare {
         let number = resolved(root, &self.pointer).and_then(Value::number_text);
         Verdict {
             truth: number.map_or(Truth::Unknown, |text| {
-                Truth::of((self.holds)(Number::read(text).cmp(&self.value)))
+                Truth::of((self.holds)(
+                    Number::read(text).cmp(&Number::read(&self.value)),
+                ))
             }),
             at: self.pointer.as_str(),
         }

@@ -69,6 +69,11 @@ impl Trigger {
             grants: binding.resources(),
         })
         .map_err(canonical)?;
+        if document.len() > MAX_BYTES {
+            // It could never be loaded
+            let message = format!("{} bytes when frozen: at most {MAX_BYTES}", document.len());
+            return Err(Invalid::at("", message));
+        }
         Ok(Self {
             rules,
             profile_digest,
