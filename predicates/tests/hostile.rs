@@ -15,7 +15,7 @@ use postern_predicates::instant::Instant;
 use postern_predicates::number::Number;
 use postern_predicates::pattern::Pattern;
 use postern_predicates::url::CanonicalUrl;
-use postern_predicates::{Binding, Predicate, Resources, Trigger};
+use postern_predicates::{Binding, NotATrigger, Predicate, Resources, Trigger};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -158,4 +158,33 @@ fn cs_8_02_a_number_of_a_million_digits_is_evidence() {
     let body = format!(r#"{{"n":{digits},"m":0.{digits}e1000000}}"#);
     let body = Document::parse(body.into()).unwrap();
     assert_eq!(predicate.evaluate(body.root()).as_str(), "true");
+}
+
+/// Bytes that mean the same and are as many, but are not the ones that were frozen
+#[test]
+fn another_spelling_of_a_frozen_trigger_is_refused() {
+    let declared = r#"{"connector":"c","trigger":"t","verificationProfile":"p","nativeEvents":["e"],"match":{"/a":100},"normalize":{}}"#;
+    let declared = Document::parse(declared.into()).unwrap();
+    let trigger = Trigger::compile(&declared, Digest::of(b"p"), Resources::new()).unwrap();
+    let text = std::str::from_utf8(trigger.document()).unwrap();
+    assert!(Trigger::load(text.to_owned().into()).is_ok());
+    let kind = r#","kind":"Trigger""#;
+    let reordered = text
+        .replacen(kind, "", 1)
+        .replacen('{', r#"{"kind":"Trigger","#, 1);
+    for (name, other) in [
+        ("keys in another order", reordered),
+        (
+            "a number in another spelling",
+            text.replacen("100", "1e2", 1),
+        ),
+    ] {
+        assert_ne!(other, text, "{name}");
+        assert_eq!(other.len(), text.len(), "{name}");
+        let refused = Trigger::load(other.into());
+        assert!(
+            matches!(refused, Err(NotATrigger::NotCanonical)),
+            "{name}: {refused:?}"
+        );
+    }
 }
