@@ -9,8 +9,13 @@ use serde::{Deserialize, Serialize};
 const STRICT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::RequireCanonical)
     .with_decode_allow_trailing_bits(false);
+/// Some providers leave padding out: then there is none
+const UNPADDED: GeneralPurposeConfig = STRICT
+    .with_encode_padding(false)
+    .with_decode_padding_mode(DecodePaddingMode::RequireNone);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, STRICT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, STRICT);
+const URL_SAFE_UNPADDED: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, UNPADDED);
 
 /// How bytes are written as text
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +29,8 @@ pub enum Encoding {
     Base64,
     /// URL-safe Base64 with padding
     Base64url,
+    /// URL-safe Base64 without padding
+    Base64urlUnpadded,
 }
 
 impl Encoding {
@@ -39,6 +46,7 @@ impl Encoding {
             }
             Self::Base64 => STANDARD.decode(text).ok(),
             Self::Base64url => URL_SAFE.decode(text).ok(),
+            Self::Base64urlUnpadded => URL_SAFE_UNPADDED.decode(text).ok(),
         }
     }
 
@@ -48,6 +56,7 @@ impl Encoding {
             Self::Hex | Self::HexLower => hex::encode(bytes),
             Self::Base64 => STANDARD.encode(bytes),
             Self::Base64url => URL_SAFE.encode(bytes),
+            Self::Base64urlUnpadded => URL_SAFE_UNPADDED.encode(bytes),
         }
     }
 }
@@ -73,5 +82,14 @@ mod tests {
         }
         assert_eq!(Encoding::Base64url.decode(b"-_8="), Some(vec![251, 255]));
         assert_eq!(Encoding::Base64.decode(b"-_8="), None);
+        assert_eq!(
+            Encoding::Base64urlUnpadded.decode(b"-_8"),
+            Some(vec![251, 255])
+        );
+        for lenient in ["-_8=", "-_9", "+/8"] {
+            let text = lenient.as_bytes();
+            assert_eq!(Encoding::Base64urlUnpadded.decode(text), None, "{lenient}");
+        }
+        assert_eq!(Encoding::Base64urlUnpadded.encode(&[251, 255]), "-_8");
     }
 }

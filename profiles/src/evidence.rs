@@ -91,6 +91,12 @@ pub enum Malformed {
     /// The profile finds no native event's name
     #[error("the delivery names no native event where its profile looks")]
     NoEvent,
+    /// The delivery's id stands several times, or is none
+    #[error("the delivery's id stands several times, or cannot be an id")]
+    Delivery,
+    /// It asks for an answer and does not say what is to be answered
+    #[error("a handshake without what its answer is made of, or with too much of it")]
+    Handshake,
 }
 
 impl Malformed {
@@ -99,6 +105,8 @@ impl Malformed {
         match self {
             Self::Body(_) => "malformed-body",
             Self::NoEvent => "no-event",
+            Self::Delivery => "delivery-id",
+            Self::Handshake => "handshake-incomplete",
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The shape of a profile's data file, and what is checked of it before anything is verified by it.
 
+mod check;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -185,6 +187,8 @@ pub(crate) enum TimestampSource {
 pub(crate) enum Unit {
     Seconds,
     Milliseconds,
+    /// A date and time of RFC 3339, signed as it is written
+    Rfc3339,
 }
 
 /// The native event's name
@@ -210,9 +214,13 @@ pub(crate) struct Form {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Handshake {
-    /// Where the text stands that tells it
-    pub(crate) at: postern_contract::Pointer,
-    /// The text or whole number; absent: anything that is there
+    /// Where in the body the text stands that tells it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) at: Option<postern_contract::Pointer>,
+    /// Or the header whose text tells it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) header: Option<String>,
+    /// The text or whole number; absent: any text
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) equals: Option<toml::Value>,
     pub(crate) verify: HandshakeAuth,
@@ -307,7 +315,7 @@ impl Profile {
     /// Reads and checks a data file
     pub(crate) fn read(id: &str, text: &str) -> Result<Self, String> {
         let declared: Declared = toml::from_str(text).map_err(|e| e.to_string())?;
-        check(&declared)?;
+        check::check(&declared)?;
         let document = canonical::to_vec(&Frozen {
             id,
             kind: "VerificationProfile",
@@ -394,107 +402,6 @@ impl Profile {
                     && (auth.id_header.as_deref()).is_some_and(|id| id.eq_ignore_ascii_case(name))
             }),
             Source::SignedId => true,
-        }
-    }
-}
-
-/// What serde cannot say
-fn check(declared: &Declared) -> Result<(), String> {
-    if declared.auth.is_empty() {
-        return Err("`auth` is empty: everything would be accepted".to_owned());
-    }
-    for auth in &declared.auth {
-        let has = |part: &Part| auth.content.contains(part);
-        let token = auth.scheme == SchemeKind::Token;
-        if token != auth.content.is_empty() {
-            return Err("`content` goes with every scheme but `token`".to_owned());
-        }
-        if token == auth.encoding.is_some() {
-            return Err("`encoding` goes with every scheme but `token`".to_owned());
-        }
-        let whole = has(&Part::Body) || has(&Part::Evidence);
-        if (declared.integrity == Integrity::Full) != whole {
-            return Err("`integrity` is `full` where the content holds the body".to_owned());
-        }
-        if has(&Part::Id) != auth.id_header.is_some() {
-            return Err("`id-header` goes with `{id}` in the content".to_owned());
-        }
-        match &auth.timestamp {
-            None if has(&Part::Timestamp) => {
-                return Err("`{timestamp}` needs a `timestamp`".to_owned());
-            }
-            Some(rule) => {
-                let from_body = matches!(rule.from, TimestampSource::Json(_));
-                if !from_body && !has(&Part::Timestamp) {
-                    return Err("a timestamp that is not signed proves nothing".to_owned());
-                }
-                if rule.past_seconds == 0 || rule.future_seconds == 0 {
-                    return Err("a tolerance of 0 accepts nothing".to_owned());
-                }
-                let pairs = matches!(auth.parser, Parser::Pairs { .. });
-                if (rule.from == TimestampSource::Pair) != pairs {
-                    return Err("`pair` goes with the parser `pairs`".to_owned());
-                }
-            }
-            None => {}
-        }
-    }
-    let replies = declared.handshake.iter().map(|h| h.reply.status);
-    let accepted = declared.ack.accepted.iter().map(|r| r.status);
-    if replies.chain(accepted).any(|s| !(200..300).contains(&s)) {
-        return Err("an acceptance or handshake is answered with a 2xx".to_owned());
-    }
-    if let Some(refused) = &declared.ack.refused
-        && !(400..500).contains(&refused.status)
-    {
-        return Err("a refusal is answered with a 4xx".to_owned());
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GOOD: &str = r#"
-title = "T"
-docs = "https://example.com"
-integrity = "full"
-event = { first = [{ json = "/type" }] }
-[[auth]]
-scheme = "hmac-sha256"
-header = "X-Sig"
-encoding = "hex"
-content = ["{body}"]
-"#;
-
-    #[test]
-    fn a_profile_that_would_accept_too_much_does_not_load() {
-        Profile::read("t", GOOD).unwrap();
-        for (from, to) in [
-            ("content = [\"{body}\"]", "content = [\"x\"]"),
-            ("content = [\"{body}\"]", "content = []"),
-            (
-                "content = [\"{body}\"]",
-                "content = [\"{timestamp}\", \"{body}\"]",
-            ),
-            ("content = [\"{body}\"]", "content = [\"{id}\", \"{body}\"]"),
-            ("integrity = \"full\"", "integrity = \"none\""),
-            ("encoding = \"hex\"\n", ""),
-            ("scheme = \"hmac-sha256\"", "scheme = \"noop\""),
-            ("header", "headers"),
-            (
-                "integrity = \"full\"",
-                "integrity = \"full\"\nack = { refused = { status = 200 } }",
-            ),
-            (
-                "encoding = \"hex\"",
-                "encoding = \"hex\"\ntimestamp = { from = { header = \"X-T\" }, unit = \"seconds\", past-seconds = 300, future-seconds = 300 }",
-            ),
-        ] {
-            let bad = GOOD.replace(from, to);
-            assert_ne!(bad, GOOD);
-            assert!(Profile::read("t", &bad).is_err(), "{bad}");
         }
     }
 }

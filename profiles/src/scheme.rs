@@ -54,6 +54,18 @@ fn length(scheme: SchemeKind) -> Option<usize> {
     }
 }
 
+/// The most signatures in one delivery, past what any provider sends while it replaces a key. Each Ed25519
+/// candidate hashes the whole body again, so that a sender who knows no key gets few of them.
+pub(crate) fn max_candidates(scheme: SchemeKind) -> usize {
+    match scheme {
+        SchemeKind::Ed25519 => 4,
+        SchemeKind::HmacSha1
+        | SchemeKind::HmacSha256
+        | SchemeKind::HmacSha512
+        | SchemeKind::Token => 32,
+    }
+}
+
 /// Proof that a candidate is right under a key: made by [`LiveKey::verify`] alone
 pub(crate) struct Held(());
 

@@ -37,7 +37,8 @@ impl Profile {
         let mut headers = Vec::new();
         let stamp = match auth.timestamp.as_ref().map(|rule| rule.unit) {
             Some(Unit::Milliseconds) => now.unix_ms().to_string(),
-            _ => now.unix().to_string(),
+            Some(Unit::Rfc3339) => now.to_string(),
+            Some(Unit::Seconds) | None => now.unix().to_string(),
         };
         if let Some(TimestampSource::Header(name)) = auth.timestamp.as_ref().map(|r| &r.from) {
             headers.push((name.clone(), stamp.clone()));

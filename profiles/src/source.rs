@@ -1,6 +1,7 @@
-//! Where a value of the delivery comes from: a header, a place in the body, or the name of a member.
+//! Where a value of the delivery comes from: a header, a place in the body, or the name of a member. A name
+//! goes into logs and keys as it is, so that one which cannot be shown or compared by eye is none.
 
-use postern_contract::{Document, Pointer, Resolution};
+use postern_contract::{Document, Kind, Pointer, Resolution, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::request::{HeaderSource, OneHeader};
@@ -22,44 +23,172 @@ pub(crate) enum Source {
     SignedId,
 }
 
+/// What stands at a place
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A name
+    Name(String),
+    /// Nothing, or a JSON null
+    Nothing,
+    /// What is no name: doubled, of another type, unprintable or too long
+    Unusable,
+}
+
+impl Found {
+    /// The name, where there is one
+    pub(crate) fn name(self) -> Option<String> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Nothing | Self::Unusable => None,
+        }
+    }
+}
+
 impl Source {
-    /// The text there; `None` where it is missing, doubled, unprintable or too long
+    /// What stands there
     pub(crate) fn read(
         &self,
         headers: &dyn HeaderSource,
         document: &Document,
-        signed_id: Option<&str>,
-    ) -> Option<String> {
-        let text = match self {
+        signed_id: Option<&[u8]>,
+    ) -> Found {
+        match self {
             Self::Header(name) => match headers.one(name) {
-                OneHeader::One(bytes) => std::str::from_utf8(bytes).ok()?.to_owned(),
-                OneHeader::None | OneHeader::Several => return None,
+                OneHeader::One(bytes) => header_name(bytes),
+                OneHeader::None => Found::Nothing,
+                OneHeader::Several => Found::Unusable,
             },
             Self::Json(pointer) => match document.resolve(pointer) {
-                Resolution::Resolved(value) => match (value.as_str(), value.number_text()) {
-                    (Some(text), _) => text.to_owned(),
-                    (None, Some(digits)) if whole(digits) => digits.to_owned(),
-                    _ => return None,
-                },
-                Resolution::Absent | Resolution::Unreachable => return None,
+                Resolution::Resolved(value) => json_name(value),
+                Resolution::Absent | Resolution::Unreachable => Found::Nothing,
             },
             Self::KeyBeside(known) => {
-                let mut others = document.root().members()?.filter(|(key, _)| key != known);
+                let Some(members) = document.root().members() else {
+                    return Found::Nothing;
+                };
+                let mut others = members.filter(|(key, _)| key != known);
                 match (others.next(), others.next()) {
-                    (Some((key, _)), None) => key.to_owned(),
-                    _ => return None,
+                    (Some((key, _)), None) => text_name(key),
+                    (None, _) => Found::Nothing,
+                    (Some(_), Some(_)) => Found::Unusable,
                 }
             }
-            Self::SignedId => signed_id?.to_owned(),
-        };
-        let printable =
-            !text.is_empty() && text.len() <= MAX_BYTES && !text.chars().any(char::is_control);
-        printable.then_some(text)
+            Self::SignedId => signed_id.map_or(Found::Nothing, header_name),
+        }
     }
+}
+
+/// The bytes of a header are visible ASCII (RFC 9110, section 5.5, without its obsolete bytes)
+fn header_name(bytes: &[u8]) -> Found {
+    if bytes.is_empty() {
+        return Found::Nothing;
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.is_ascii() => text_name(text),
+        _ => Found::Unusable,
+    }
+}
+
+fn json_name(value: Value<'_>) -> Found {
+    match (value.as_str(), value.number_text()) {
+        (Some(text), _) => text_name(text),
+        (None, Some(digits)) if whole(digits) => text_name(digits),
+        _ if value.kind() == Kind::Null => Found::Nothing,
+        _ => Found::Unusable,
+    }
+}
+
+fn text_name(text: &str) -> Found {
+    if text.is_empty() || text.len() > MAX_BYTES || text.chars().any(is_unseen) {
+        return Found::Unusable;
+    }
+    Found::Name(text.to_owned())
+}
+
+/// Controls, line ends, and the marks that turn or hide what stands beside them
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Digits alone, with a sign at most: one spelling a value
 fn whole(digits: &str) -> bool {
     let digits = digits.strip_prefix('-').unwrap_or(digits);
     digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(source: &Source, body: &str) -> Found {
+        let document = Document::parse(body.to_owned().into()).unwrap();
+        source.read(&http::HeaderMap::new(), &document, None)
+    }
+
+    fn header(values: &[&[u8]]) -> Found {
+        let mut headers = http::HeaderMap::new();
+        for value in values {
+            headers.append("x-id", http::HeaderValue::from_bytes(value).unwrap());
+        }
+        let document = Document::parse("{}".into()).unwrap();
+        Source::Header("X-Id".to_owned()).read(&headers, &document, None)
+    }
+
+    fn name(text: &str) -> Found {
+        Found::Name(text.to_owned())
+    }
+
+    #[test]
+    fn names_are_read_as_they_stand() {
+        let at = Source::Json("/id".parse().unwrap());
+        assert_eq!(read(&at, r#"{"id":"évt \"1\""}"#), name("évt \"1\""));
+        // Twenty digits, past binary64 and 64 bits
+        let digits = "98765432109876543210";
+        assert_eq!(read(&at, &format!(r#"{{"id":{digits}}}"#)), name(digits));
+        assert_eq!(read(&at, r#"{"id":-0}"#), name("-0"));
+        for nothing in ["{}", "[]", r#"{"id":null}"#] {
+            assert_eq!(read(&at, nothing), Found::Nothing, "{nothing}");
+        }
+        let long = format!(r#"{{"id":"{}"}}"#, "x".repeat(257));
+        let unusable = [
+            r#"{"id":""}"#,
+            r#"{"id":1.0}"#,
+            r#"{"id":1e3}"#,
+            r#"{"id":true}"#,
+            r#"{"id":{}}"#,
+            r#"{"id":"a\nb"}"#,
+            r#"{"id":"a\u202eb"}"#,
+            r#"{"id":"a\u200bb"}"#,
+            &long,
+        ];
+        for body in unusable {
+            assert_eq!(read(&at, body), Found::Unusable, "{body}");
+        }
+        assert_eq!(
+            read(&at, &format!(r#"{{"id":"{}"}}"#, "x".repeat(256))),
+            name(&"x".repeat(256))
+        );
+    }
+
+    #[test]
+    fn a_header_counts_once_and_in_visible_ascii() {
+        assert_eq!(header(&[b"a b"]), name("a b"));
+        assert_eq!(header(&[]), Found::Nothing);
+        assert_eq!(header(&[b""]), Found::Nothing);
+        assert_eq!(header(&[b"a", b"a"]), Found::Unusable);
+        assert_eq!(header(&["é".as_bytes()]), Found::Unusable);
+        assert_eq!(header(&[b"\xe9"]), Found::Unusable);
+        assert_eq!(header(&[&[b'x'; 257]]), Found::Unusable);
+    }
+
+    #[test]
+    fn the_one_other_member_is_a_name() {
+        let beside = Source::KeyBeside("id".to_owned());
+        assert_eq!(read(&beside, r#"{"id":1,"message":{}}"#), name("message"));
+        assert_eq!(read(&beside, r#"{"id":1}"#), Found::Nothing);
+        assert_eq!(read(&beside, r#"{"a":1,"b":2}"#), Found::Unusable);
+    }
 }

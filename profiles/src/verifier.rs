@@ -8,18 +8,20 @@ use postern_contract::{Document, Resolution, Secret, Sha256Hex, Timestamp};
 
 use crate::evidence::{Malformed, ReplayKey, ReplayKind, VerifiedEvidence};
 use crate::form;
-use crate::handshake;
+use crate::handshake::{Answer, Asked};
+use crate::instant::instant;
 use crate::key::{self, BindError, Key};
 use crate::profile::{
-    Auth, Event, HandshakeAuth, Integrity, Parser, Part, Profile, Reply, TimestampRule,
-    TimestampSource, Unit,
+    Auth, Event, HandshakeAuth, Integrity, Part, Profile, Reply, TimestampRule, TimestampSource,
 };
 use crate::refusal::{Refusal, Step};
 use crate::request::{HeaderSource, OneHeader, RequestParts};
-use crate::scheme::{Candidate, LiveKey, Ready};
+use crate::scheme::{LiveKey, Ready};
+use crate::signature::{Read, content, one, read_header};
+use crate::source::{Found, Source};
 
-/// More signatures than any provider sends while it replaces a secret
-const MAX_CANDIDATES: usize = 32;
+/// The most bytes of a setup request: it is read though nobody has signed it
+const MAX_SETUP: usize = 4_096;
 
 /// A source's own tolerances
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,13 +51,6 @@ pub enum Outcome {
     Malformed(Malformed),
     /// Not authentic
     Refused(Refusal),
-}
-
-/// What the signature header gave
-struct Read<'a> {
-    candidates: Vec<Candidate>,
-    timestamp: Option<&'a [u8]>,
-    id: Option<&'a [u8]>,
 }
 
 impl Profile {
@@ -101,16 +96,17 @@ impl Profile {
     /// Reads a request as if it were authentic
     pub fn read_unverified(&self, request: &RequestParts<'_>) -> Unverified {
         let evidence = self.form(request).unwrap_or_else(|| request.body.clone());
-        let id = self.declared.auth.iter().find_map(|auth| {
-            let id = one(request.headers, auth.id_header.as_deref()?)?;
-            std::str::from_utf8(id).ok()
-        });
+        let id = self
+            .declared
+            .auth
+            .iter()
+            .find_map(|auth| one(request.headers, auth.id_header.as_deref()?));
         let document = Document::parse(evidence.clone()).ok();
         let document = document.as_ref();
         Unverified {
             event: document.and_then(|d| self.event(request.headers, d, id)),
             delivery: (self.declared.delivery.as_ref())
-                .and_then(|source| source.read(request.headers, document?, id)),
+                .and_then(|source| source.read(request.headers, document?, id).name()),
             evidence,
         }
     }
@@ -128,14 +124,17 @@ impl Profile {
         &self,
         headers: &dyn HeaderSource,
         document: &Document,
-        signed_id: Option<&str>,
+        signed_id: Option<&[u8]>,
     ) -> Option<String> {
-        let mut texts = |source: &crate::source::Source| source.read(headers, document, signed_id);
+        let read = |source: &Source| source.read(headers, document, signed_id);
         match &self.declared.event {
-            Event::First(sources) => sources.iter().find_map(&mut texts),
+            // What is no name is not made good by the next place
+            Event::First(sources) => (sources.iter().map(read))
+                .find(|found| *found != Found::Nothing)
+                .and_then(Found::name),
             Event::Join(sources) => {
-                let texts: Option<Vec<String>> = sources.iter().map(texts).collect();
-                texts.map(|texts| texts.join("."))
+                let names: Option<Vec<String>> = sources.iter().map(|s| read(s).name()).collect();
+                names.map(|names| names.join("."))
             }
         }
     }
@@ -244,18 +243,25 @@ impl Verifier {
             Ok(document) => document,
             Err(why) => return Ok(Outcome::Malformed(why.into())),
         };
-        let handshakes = &self.profile.declared.handshake;
-        if let Some(reply) =
-            handshake::answer(handshakes, HandshakeAuth::Signed, &document, Some(key))
-        {
-            return Ok(Outcome::Handshake(reply));
+        let asked = Asked {
+            headers: request.headers,
+            document: &document,
+            key: Some(key),
+        };
+        match asked.answer(&self.profile.declared.handshake, HandshakeAuth::Signed) {
+            Answer::Reply(reply) => return Ok(Outcome::Handshake(reply)),
+            Answer::Incomplete => return Ok(Outcome::Malformed(Malformed::Handshake)),
+            Answer::NoHandshake => {}
         }
-        let signed_id = read.id.and_then(|id| std::str::from_utf8(id).ok());
-        let Some(event) = self.profile.event(request.headers, &document, signed_id) else {
+        let Some(event) = self.profile.event(request.headers, &document, read.id) else {
             return Ok(Outcome::Malformed(Malformed::NoEvent));
         };
         let source = self.profile.declared.delivery.as_ref();
-        let delivery = source.and_then(|s| s.read(request.headers, &document, signed_id));
+        let delivery = match source.map(|s| s.read(request.headers, &document, read.id)) {
+            Some(Found::Name(id)) => Some(id),
+            Some(Found::Nothing) | None => None,
+            Some(Found::Unusable) => return Ok(Outcome::Malformed(Malformed::Delivery)),
+        };
         let body_sha256 = Sha256Hex::of(request.body);
         let replay_keys = self.replay_keys(delivery.as_deref(), content, request.body, body_sha256);
         Ok(Outcome::Verified(Box::new(VerifiedEvidence {
@@ -307,13 +313,19 @@ impl Verifier {
 
     /// A source without keys answers the profile's setup request, and refuses everything else
     fn set_up(&self, request: &RequestParts<'_>) -> Result<Outcome, Refusal> {
-        let handshakes = &self.profile.declared.handshake;
-        let reply = Document::parse(request.body.clone())
-            .ok()
-            .and_then(|d| handshake::answer(handshakes, HandshakeAuth::Setup, &d, None));
-        reply
-            .map(Outcome::Handshake)
-            .ok_or_else(|| Step::NoLiveKey.into())
+        let document = Some(request.body)
+            .filter(|body| body.len() <= MAX_SETUP)
+            .and_then(|body| Document::parse(body.clone()).ok())
+            .ok_or(Step::NoLiveKey)?;
+        let asked = Asked {
+            headers: request.headers,
+            document: &document,
+            key: None,
+        };
+        match asked.answer(&self.profile.declared.handshake, HandshakeAuth::Setup) {
+            Answer::Reply(reply) => Ok(Outcome::Handshake(reply)),
+            Answer::Incomplete | Answer::NoHandshake => Err(Step::NoLiveKey.into()),
+        }
     }
 
     /// The first alternative whose header is present: a wrong signature in it is not made good by another
@@ -356,108 +368,4 @@ impl Verifier {
             detail: Some(format!("off by {} s", age.saturating_abs() / 1000)),
         })
     }
-}
-
-/// Digits alone, at most 13 of them: seconds and milliseconds are never guessed from the size
-fn instant(unit: Unit, text: &[u8]) -> Option<Timestamp> {
-    if text.is_empty() || text.len() > 13 || !text.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let value: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
-    match unit {
-        Unit::Seconds => Timestamp::from_unix(value).ok(),
-        Unit::Milliseconds => Timestamp::from_unix_ms(value).ok(),
-    }
-}
-
-/// The candidates of the signature header, and the signed id and timestamp beside it
-fn read_header<'a>(
-    auth: &Auth,
-    header: &'a [u8],
-    headers: &'a dyn HeaderSource,
-) -> Result<Read<'a>, Refusal> {
-    let mut texts: Vec<&[u8]> = Vec::new();
-    let mut pair = None;
-    match &auth.parser {
-        Parser::Raw => texts.push(header),
-        Parser::Prefix { prefix } => texts.extend(header.strip_prefix(prefix.as_bytes())),
-        Parser::List { separator, prefix } => texts.extend(
-            items(header, *separator).filter_map(|item| item.strip_prefix(prefix.as_bytes())),
-        ),
-        Parser::Pairs {
-            separator,
-            signature,
-            timestamp,
-        } => {
-            for item in items(header, *separator) {
-                let Some(at) = item.iter().position(|b| *b == b'=') else {
-                    continue;
-                };
-                let (name, value) = item.split_at_checked(at).unwrap_or_default();
-                let value = value.get(1..).unwrap_or_default();
-                if name == signature.as_bytes() {
-                    texts.push(value);
-                } else if name == timestamp.as_bytes() && pair.replace(value).is_some() {
-                    return Err(Step::TimestampMissing.into());
-                }
-            }
-        }
-    }
-    if texts.is_empty() || texts.len() > MAX_CANDIDATES || texts.iter().all(|t| t.is_empty()) {
-        return Err(Step::SignatureMalformed.into());
-    }
-    let candidates: Vec<Candidate> = (texts.iter())
-        .filter_map(|text| Candidate::decode(auth.scheme, auth.encoding, text))
-        .collect();
-    if candidates.is_empty() {
-        return Err(Step::SignatureUndecodable.into());
-    }
-    let timestamp = match auth.timestamp.as_ref().map(|rule| &rule.from) {
-        Some(TimestampSource::Header(name)) => {
-            Some(one(headers, name).ok_or(Step::TimestampMissing)?)
-        }
-        Some(TimestampSource::Pair) => Some(pair.ok_or(Step::TimestampMissing)?),
-        Some(TimestampSource::Json(_)) | None => None,
-    };
-    let id = match &auth.id_header {
-        Some(name) => Some(one(headers, name).ok_or(Step::IdMissing)?),
-        None => None,
-    };
-    Ok(Read {
-        candidates,
-        timestamp,
-        id,
-    })
-}
-
-fn one<'a>(headers: &'a dyn HeaderSource, name: &str) -> Option<&'a [u8]> {
-    match headers.one(name) {
-        OneHeader::One(value) if !value.is_empty() => Some(value),
-        _ => None,
-    }
-}
-
-/// The items of a list, without the blanks around them
-fn items(header: &[u8], separator: char) -> impl Iterator<Item = &[u8]> {
-    header
-        .split(move |b| char::from(*b) == separator)
-        .map(<[u8]>::trim_ascii)
-}
-
-/// The signed content, in parts and without a copy
-fn content<'a>(
-    auth: &'a Auth,
-    read: &Read<'a>,
-    body: &'a Bytes,
-    form: Option<&'a Bytes>,
-) -> Result<Vec<&'a [u8]>, Refusal> {
-    (auth.content.iter())
-        .map(|part| match part {
-            Part::Body => Ok(body.as_ref()),
-            Part::Evidence => Ok(form.unwrap_or(body).as_ref()),
-            Part::Timestamp => read.timestamp.ok_or_else(|| Step::TimestampMissing.into()),
-            Part::Id => read.id.ok_or_else(|| Step::IdMissing.into()),
-            Part::Literal(text) => Ok(text.as_bytes()),
-        })
-        .collect()
 }
