@@ -132,7 +132,7 @@ fn verified(
             ))),
         },
         Outcome::Malformed(Malformed::Body(why)) => Ok(Reading::Malformed(why, Authenticated::Yes)),
-        Outcome::Malformed(why @ Malformed::NoEvent) => Err(no_event(&why.to_string())),
+        Outcome::Malformed(why) => Err(no_evidence(&why)),
         Outcome::Handshake(_) => Err(handshake()),
         Outcome::Refused(refusal) => Ok(Reading::Refused(refusal)),
     }
@@ -171,12 +171,19 @@ fn unverified(
             Ok(Reading::Malformed(why, Authenticated::No))
         }
         // The body may still be evidence, of the event that was named
-        (Outcome::Malformed(Malformed::NoEvent) | Outcome::Refused(_), Some(event)) => {
-            Ok(bare(body, event))
-        }
-        (Outcome::Malformed(why), None) => Err(no_event(&why.to_string())),
+        (Outcome::Malformed(_) | Outcome::Refused(_), Some(event)) => Ok(bare(body, event)),
+        (Outcome::Malformed(why), None) => Err(no_evidence(&why)),
         (Outcome::Refused(refusal), None) => Err(no_event(&refusal.to_string())),
         (Outcome::Handshake(_), _) => Err(handshake()),
+    }
+}
+
+fn no_evidence(why: &Malformed) -> Failure {
+    match why {
+        Malformed::NoEvent => no_event(&why.to_string()),
+        Malformed::Body(_) | Malformed::Delivery | Malformed::Handshake => {
+            Failure::no(why.code(), format!("the fixture is no evidence: {why}"))
+        }
     }
 }
 
