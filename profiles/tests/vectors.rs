@@ -5,7 +5,7 @@ use postern_profiles::vectors::{Verdict, check};
 
 #[test]
 fn every_vector_line_passes() {
-    let lines = include_str!("../../fixtures/vectors/verification.jsonl");
+    let lines = include_str!("../../fixtures/vectors/verification-vectors.jsonl");
     let mut passed = 0;
     let mut failed = Vec::new();
     for line in lines.lines() {
@@ -21,7 +21,7 @@ fn every_vector_line_passes() {
 
 #[test]
 fn a_line_of_an_unknown_scheme_or_with_a_wrong_expectation_fails() {
-    let lines = include_str!("../../fixtures/vectors/verification.jsonl");
+    let lines = include_str!("../../fixtures/vectors/verification-vectors.jsonl");
     let first = lines.lines().next().unwrap_or_default();
     for bad in [
         first.replace("\"accept\"", "\"reject\""),

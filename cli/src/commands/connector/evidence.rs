@@ -26,6 +26,8 @@ pub(super) enum Reading {
     Evidence(Evidence),
     /// No evidence, whatever the trigger
     Malformed(MalformedBody, Authenticated),
+    /// A delivery that a gateway shows to no trigger: its id is none, or its handshake has no answer
+    Unusable(Malformed, Authenticated),
     /// A secret was given, and the delivery is not authentic under it
     Refused(Refusal),
 }
@@ -132,7 +134,8 @@ fn verified(
             ))),
         },
         Outcome::Malformed(Malformed::Body(why)) => Ok(Reading::Malformed(why, Authenticated::Yes)),
-        Outcome::Malformed(why) => Err(no_evidence(&why)),
+        Outcome::Malformed(why @ Malformed::NoEvent) => Err(no_event(&why.to_string())),
+        Outcome::Malformed(why) => Ok(Reading::Unusable(why, Authenticated::Yes)),
         Outcome::Handshake(_) => Err(handshake()),
         Outcome::Refused(refusal) => Ok(Reading::Refused(refusal)),
     }
@@ -172,18 +175,17 @@ fn unverified(
         }
         // The body may still be evidence, of the event that was named
         (Outcome::Malformed(_) | Outcome::Refused(_), Some(event)) => Ok(bare(body, event)),
-        (Outcome::Malformed(why), None) => Err(no_evidence(&why)),
+        (Outcome::Malformed(why @ Malformed::NoEvent), None) => Err(no_event(&why.to_string())),
+        // An unsigned sample may lack a usable id: what the trigger says of its body is still worth knowing
+        (Outcome::Malformed(why), None) => {
+            let read = profile.read_unverified(&parts(&request, body));
+            Ok(match read.event {
+                Some(event) => bare(&read.evidence, &event),
+                None => Reading::Unusable(why, Authenticated::No),
+            })
+        }
         (Outcome::Refused(refusal), None) => Err(no_event(&refusal.to_string())),
         (Outcome::Handshake(_), _) => Err(handshake()),
-    }
-}
-
-fn no_evidence(why: &Malformed) -> Failure {
-    match why {
-        Malformed::NoEvent => no_event(&why.to_string()),
-        Malformed::Body(_) | Malformed::Delivery | Malformed::Handshake => {
-            Failure::no(why.code(), format!("the fixture is no evidence: {why}"))
-        }
     }
 }
 

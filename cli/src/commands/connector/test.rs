@@ -74,7 +74,7 @@ struct Tested {
     trial: Trial,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<EventId>,
-    /// The step of the verification that failed, where a secret was given
+    /// Why no trigger sees the delivery: the step of the verification that failed, or of reading it
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,6 +171,12 @@ fn judge(
                 ..blank
             })
         }
+        Reading::Unusable(why, authenticated) => Ok(Tested {
+            refused: Some(why.code()),
+            detail: Some(why.to_string()),
+            authenticated: matches!(authenticated, Authenticated::Yes),
+            ..blank
+        }),
         Reading::Malformed(why, authenticated) => Ok(Tested {
             trial: Trial {
                 nonmatch: Some(Nonmatch::MALFORMED),
