@@ -31,14 +31,15 @@ use rand::Rng;
 const TASKS: u64 = 8;
 /// Numbers that a second child sends again, acknowledged or not
 const AGAIN: u64 = 100;
-const STEPS: [Step; 7] = [
-    Step::InTransaction,
+const STEPS: [Step; 8] = [
+    Step::Judged,
     Step::BeforeAppend,
     Step::AfterAppend,
     Step::BeforeSync,
-    Step::BeforeCommit,
-    Step::AfterCommit,
+    Step::AfterSync,
     Step::BeforeAnswer,
+    Step::Indexing,
+    Step::BeforeIndexed,
 ];
 
 fn main() -> ExitCode {

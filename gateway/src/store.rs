@@ -2,12 +2,18 @@
 //! everything is on durable storage, and a copy of a known delivery commits nothing.
 
 pub mod embedded;
+mod entry;
+mod guard;
 mod index;
+mod indexer;
 mod keeper;
 mod outbox;
+mod pending;
 pub mod reader;
 mod receipts;
+mod recovery;
 mod segments;
+mod view;
 mod writer;
 
 use std::future::Future;
@@ -17,6 +23,7 @@ use bytes::Bytes;
 use postern_contract::fault::{Fault, Party, Retry};
 use postern_contract::{Digest, EventId, Name, Sha256Hex, Timestamp};
 use postern_profiles::ReplayKey;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 pub use embedded::{Embedded, Options, Step};
@@ -109,6 +116,19 @@ impl std::str::FromStr for DeliveryId {
 impl std::fmt::Display for DeliveryId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "dlv_{}", hex::encode(self.0))
+    }
+}
+
+impl Serialize for DeliveryId {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for DeliveryId {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -1,19 +1,23 @@
-//! The embedded store: one directory, one process, nothing to install. `index.sqlite` beside `segments/`,
-//! one writer thread with group commit, and a thread that checkpoints the index.
+//! The embedded store: one directory, one process, nothing to install. The log in `segments/`, whose
+//! writer commits by groups; `index.sqlite`, which another thread makes from the log and in which it keeps
+//! what is owed; and a thread that checkpoints the index.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 use postern_contract::{Digest, Name, Timestamp};
-use tokio::sync::mpsc;
+use tokio::sync::oneshot;
 
 use super::index::{self, fault};
+use super::indexer::{Ask, Handoff, Index, Indexer, Work};
 use super::keeper::{Checkpoints, Keeper};
+use super::recovery::recover;
 use super::segments::{self, Segments, sync_dir};
-use super::writer::{Ask, Group, Job, Writer};
+use super::writer::{Request, Writer};
 use super::{
     BoxFuture, Claimed, Commit, Committed, DeliveryId, Settled, SettledAs, Store, StoreFault,
     outbox, receipts,
@@ -22,26 +26,27 @@ use super::{
 /// How often the lock is tried, and the pause between: a second in all
 const LOCK_TRIES: usize = 50;
 const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
-/// Requests that may wait for the writer
-const QUEUE: usize = 1_024;
 
-/// A place in the commit at which a test can stop the process or make the disk fail
+/// A place at which a test can stop the process or make the disk fail: in the commit, and in the indexing
+/// of what was committed
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Inside the index's transaction, after one delivery's rows
-    InTransaction,
-    /// Before the group's records are written to a segment
+    /// One delivery of a group has passed the replay guard
+    Judged,
+    /// Before the group's entries are written to the log
     BeforeAppend,
     /// After it
     AfterAppend,
-    /// Before the segment is made durable
+    /// Before the log is made durable
     BeforeSync,
-    /// The records are durable, and the index has not committed
-    BeforeCommit,
-    /// The index has committed
-    AfterCommit,
+    /// The group is committed
+    AfterSync,
     /// Before anybody is answered
     BeforeAnswer,
+    /// Inside the index's transaction, after one entry's rows
+    Indexing,
+    /// Before that transaction is committed
+    BeforeIndexed,
 }
 
 type Hook = Arc<dyn Fn(Step) -> Result<(), StoreFault> + Send + Sync>;
@@ -78,7 +83,8 @@ impl Options {
 
 /// The embedded store
 pub struct Embedded {
-    jobs: Option<mpsc::Sender<Box<dyn Job>>>,
+    requests: Option<Sender<Request>>,
+    work: Option<Sender<Work>>,
     threads: Vec<JoinHandle<()>>,
     segments: PathBuf,
     _lock: File,
@@ -91,42 +97,70 @@ impl Embedded {
         make_private(dir).map_err(io("make its directory"))?;
         let lock = lock(dir)?;
         let file = dir.join("index.sqlite");
-        let connection = index::open(&file)?;
+        let mut connection = index::open(&file)?;
         // The keeper's own: the log must never grow because this failed later
         let second = index::open(&file)?;
-        outbox::release_leases(&connection).map_err(fault("release leases"))?;
-        let extents = index::extents(&connection).map_err(fault("read its index"))?;
-        let (keeper, work) = Keeper::new();
-        let checkpoints = Checkpoints::of(&keeper);
         let at = dir.join("segments");
-        let segments =
-            Segments::open(at.clone(), &extents, keeper).map_err(io("open its segments"))?;
+        let next = recover(&mut connection, &at)?;
+        outbox::release_leases(&connection).map_err(fault("release leases"))?;
         sync_dir(dir).map_err(io("sync its directory"))?;
-        let (jobs, receiver) = mpsc::channel(QUEUE);
-        let writer = Writer::new(file, connection, segments, options.steps, checkpoints)?;
+        let (keeper, chores) = Keeper::new();
+        let checkpoints = Checkpoints::of(&keeper);
+        let (work, receiver) = channel();
+        let handoff = Arc::new(Handoff::default());
+        let segments = Segments::new(at.clone(), next, keeper);
+        let writer = Writer::new(
+            file.clone(),
+            segments,
+            Arc::clone(&handoff),
+            work.clone(),
+            options.steps.clone(),
+        )?;
+        let indexer = Indexer::new(
+            file,
+            at.clone(),
+            connection,
+            options.steps,
+            checkpoints,
+            handoff,
+        )?;
+        let (requests, asked) = channel();
         let beside = at.clone();
         let threads = vec![
-            spawn("postern-store", move || writer.run(receiver))?,
-            spawn("postern-keeper", move || work.run(&second, beside))?,
+            spawn("postern-store", move || writer.run(asked))?,
+            spawn("postern-index", move || indexer.run(receiver))?,
+            spawn("postern-keeper", move || chores.run(&second, beside))?,
         ];
         Ok(Self {
-            jobs: Some(jobs),
+            requests: Some(requests),
+            work: Some(work),
             threads,
             segments: at,
             _lock: lock,
         })
     }
 
+    /// Asks the log's writer
+    async fn write<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<Result<T, StoreFault>>) -> Request,
+    ) -> Result<T, StoreFault> {
+        let (to, answer) = oneshot::channel();
+        let requests = self.requests.as_ref().ok_or(StoreFault::Stopped)?;
+        let sent = requests.send(request(to));
+        sent.map_err(|_| StoreFault::Stopped)?;
+        answer.await.map_err(|_| StoreFault::Stopped)?
+    }
+
+    /// Asks the indexer, which has everything that was committed before
     async fn ask<T: Send + 'static>(
         &self,
-        bytes: usize,
-        work: impl FnOnce(&mut Group<'_>) -> Result<T, StoreFault> + Send + 'static,
+        work: impl FnOnce(&mut Index<'_>) -> Result<T, StoreFault> + Send + 'static,
     ) -> Result<T, StoreFault> {
-        let (ask, answer) = Ask::new(bytes, work);
-        let jobs = self.jobs.as_ref().ok_or(StoreFault::Stopped)?;
-        jobs.send(Box::new(ask))
-            .await
-            .map_err(|_| StoreFault::Stopped)?;
+        let (ask, answer) = Ask::new(work);
+        let indexer = self.work.as_ref().ok_or(StoreFault::Stopped)?;
+        let sent = indexer.send(Work::Job(Box::new(ask)));
+        sent.map_err(|_| StoreFault::Stopped)?;
         answer.await.map_err(|_| StoreFault::Stopped)?
     }
 
@@ -214,8 +248,9 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        // The writer ends when nobody can ask it any more, and the keeper with it
-        self.jobs = None;
+        // The writer ends when nobody can ask it any more, then the indexer, and the keeper with them
+        self.requests = None;
+        self.work = None;
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -224,8 +259,7 @@ impl Drop for Embedded {
 
 impl Store for Embedded {
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed, StoreFault>> {
-        let bytes = commit.body.len();
-        Box::pin(self.ask(bytes, move |group| group.commit(&commit)))
+        Box::pin(self.write(move |to| Request::Commit(Box::new(commit), to)))
     }
     fn claim(
         &self,
@@ -235,17 +269,17 @@ impl Store for Embedded {
         lease_until: Timestamp,
     ) -> BoxFuture<'_, Result<Vec<Claimed>, StoreFault>> {
         Box::pin(async move {
-            let due = self.ask(0, move |group| {
-                outbox::claim(group.tx, &destination, limit, now, lease_until)
+            let due = self.ask(move |index| {
+                outbox::claim(index.tx, &destination, limit, now, lease_until)
                     .map_err(fault("claim"))
             });
             self.read(due.await?, now).await
         })
     }
     fn settle(&self, settled: Vec<Settled>) -> BoxFuture<'_, Result<(), StoreFault>> {
-        Box::pin(self.ask(0, move |group| {
+        Box::pin(self.ask(move |index| {
             (settled.iter())
-                .try_for_each(|one| outbox::settle(group.tx, one).map_err(fault("settle")))
+                .try_for_each(|one| outbox::settle(index.tx, one).map_err(fault("settle")))
         }))
     }
     fn kill(
@@ -254,8 +288,8 @@ impl Store for Embedded {
         reason: &'static str,
         now: Timestamp,
     ) -> BoxFuture<'_, Result<u64, StoreFault>> {
-        Box::pin(self.ask(0, move |group| {
-            outbox::kill(group.tx, &subscription, reason, now).map_err(fault("settle"))
+        Box::pin(self.ask(move |index| {
+            outbox::kill(index.tx, &subscription, reason, now).map_err(fault("settle"))
         }))
     }
     fn requeue(
@@ -263,21 +297,21 @@ impl Store for Embedded {
         deliveries: Vec<DeliveryId>,
         now: Timestamp,
     ) -> BoxFuture<'_, Result<u64, StoreFault>> {
-        Box::pin(self.ask(0, move |group| {
-            outbox::requeue(group.tx, &deliveries, now).map_err(fault("queue again"))
+        Box::pin(self.ask(move |index| {
+            outbox::requeue(index.tx, &deliveries, now).map_err(fault("queue again"))
         }))
     }
     fn next_due(&self, destination: Name) -> BoxFuture<'_, Result<Option<Timestamp>, StoreFault>> {
-        Box::pin(self.ask(0, move |group| {
-            outbox::next_due(group.tx, &destination).map_err(fault("read its index"))
+        Box::pin(self.ask(move |index| {
+            outbox::next_due(index.tx, &destination).map_err(fault("read its index"))
         }))
     }
     fn prune(&self, now: Timestamp, before: Timestamp) -> BoxFuture<'_, Result<(), StoreFault>> {
         Box::pin(async move {
             let step = || {
-                self.ask(0, move |group| {
-                    let pruned = receipts::prune(group.tx, now, before).map_err(fault("prune"))?;
-                    Ok(group.pruned(pruned))
+                self.ask(move |index| {
+                    let pruned = receipts::prune(index.tx, now, before).map_err(fault("prune"))?;
+                    Ok(index.pruned(pruned))
                 })
             };
             while step().await? {}
@@ -285,6 +319,9 @@ impl Store for Embedded {
         })
     }
     fn ready(&self) -> BoxFuture<'_, Result<(), StoreFault>> {
-        Box::pin(self.ask(0, |group| group.probe()))
+        Box::pin(async {
+            self.write(Request::Probe).await?;
+            self.ask(|index| index.probe()).await
+        })
     }
 }

@@ -10,23 +10,23 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, params};
 
 use super::StoreFault;
-use super::segments::Extent;
+use super::entry::{Entry, Kept, Records};
 
 /// The format of the files, raised whenever they change
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 /// `replay.until`, `receipts.guarded_until` and `deliveries.due` are Unix milliseconds. Every index but the
-/// unique ones grows at its end, where an insert costs little.
+/// unique ones grows at its end, where an insert costs little. Replay keys go with their receipt, whose
+/// `keys` they are, and are known until `until`.
 const SCHEMA: &str = "
 BEGIN;
 CREATE TABLE receipts (
     id INTEGER PRIMARY KEY, source TEXT NOT NULL, received_at INTEGER NOT NULL, delivery TEXT NOT NULL,
     body_sha256 BLOB NOT NULL, segment INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
-    guarded_until INTEGER NOT NULL, events BLOB NOT NULL);
+    guarded_until INTEGER NOT NULL, keys BLOB NOT NULL, events BLOB NOT NULL);
 CREATE INDEX receipts_received ON receipts (received_at);
 CREATE TABLE replay (
-    id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, until INTEGER NOT NULL, receipt INTEGER NOT NULL);
-CREATE INDEX replay_until ON replay (until);
+    key BLOB PRIMARY KEY, until INTEGER NOT NULL, receipt INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE events (
     id INTEGER PRIMARY KEY, event BLOB NOT NULL UNIQUE, receipt INTEGER NOT NULL, offset INTEGER NOT NULL,
     length INTEGER NOT NULL, trigger_digest BLOB NOT NULL);
@@ -43,9 +43,33 @@ CREATE TABLE attempts (
 CREATE INDEX attempts_delivery ON attempts (delivery);
 CREATE TABLE segments (id INTEGER PRIMARY KEY, live INTEGER NOT NULL, stop INTEGER NOT NULL);
 CREATE TABLE probe (id INTEGER PRIMARY KEY, count INTEGER NOT NULL);
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 COMMIT;
 ";
+
+/// How far a segment is in use
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// Receipts whose records it holds
+    pub(super) live: i64,
+    /// The end of the last entry that the index has
+    pub(super) end: u64,
+}
+
+/// Segments, and how far they are in use
+pub(super) type Extents = BTreeMap<u32, Extent>;
+
+/// Adds an entry that the index has now
+pub(super) fn count(extents: &mut Extents, entry: &Entry, at: &Records) {
+    pass(extents, at).live += i64::from(matches!(entry.kept, Kept::Receipt { .. }));
+}
+
+/// Goes past an entry, whether the index has it or not
+pub(super) fn pass<'e>(extents: &'e mut Extents, at: &Records) -> &'e mut Extent {
+    let extent = extents.entry(at.segment).or_default();
+    extent.end = at.end;
+    extent
+}
 
 /// States of a delivery, as the index keeps them
 pub(super) const QUEUED: i64 = 0;
@@ -72,14 +96,23 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreFault> {
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
         .map_err(fault("set up its index"))?;
-    // KiB: the ends of the trees and what random keys touch
-    set("cache_size", "-32768")?;
+    set("cache_size", CACHE)?;
     if format(&connection)? == 0 {
         connection
             .execute_batch(SCHEMA)
             .map_err(fault("set up its index"))?;
     }
     expect_format(&connection, file)?;
+    Ok(connection)
+}
+
+/// Opens the index for the replay guard, which looks keys up and changes nothing
+pub(super) fn open_for_guard(file: &Path) -> Result<Connection, StoreFault> {
+    let connection = open_to_read(file)?;
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .and_then(|_| connection.pragma_update(None, "cache_size", CACHE))
+        .map_err(fault("set up its index"))?;
     Ok(connection)
 }
 
@@ -90,6 +123,9 @@ pub(super) fn open_to_read(file: &Path) -> Result<Connection, StoreFault> {
     expect_format(&connection, file)?;
     Ok(connection)
 }
+
+/// KiB, negative: the ends of the trees and what random keys touch
+const CACHE: &str = "-32768";
 
 fn format(connection: &Connection) -> Result<i64, StoreFault> {
     connection
@@ -124,7 +160,7 @@ pub(super) fn count_pages(
 }
 
 /// How far each segment is in use
-pub(super) fn extents(connection: &Connection) -> Result<BTreeMap<u32, Extent>, rusqlite::Error> {
+pub(super) fn extents(connection: &Connection) -> Result<Extents, rusqlite::Error> {
     connection
         .prepare("SELECT id, live, stop FROM segments")?
         .query_map([], |row| {
@@ -138,10 +174,7 @@ pub(super) fn extents(connection: &Connection) -> Result<BTreeMap<u32, Extent>, 
 }
 
 /// Notes what a group has added to the segments
-pub(super) fn extend(
-    tx: &Transaction<'_>,
-    added: &BTreeMap<u32, Extent>,
-) -> Result<(), rusqlite::Error> {
+pub(super) fn extend(tx: &Transaction<'_>, added: &Extents) -> Result<(), rusqlite::Error> {
     let mut extend = tx.prepare_cached(
         "INSERT INTO segments (id, live, stop) VALUES (?1, ?2, ?3) ON CONFLICT (id)
          DO UPDATE SET live = live + excluded.live, stop = max(stop, excluded.stop)",

@@ -4,22 +4,23 @@
 use postern_contract::{Digest, Name, Sha256Hex, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
+use super::entry::EntryOwed;
 use super::index::{DEAD, DELIVERED, QUEUED};
 use super::segments::Place;
-use super::{Claimed, DeliveryId, Owed, Settled, SettledAs};
+use super::{Claimed, DeliveryId, Settled, SettledAs};
 
 /// Attempts that are kept of each delivery
 const KEPT_ATTEMPTS: i64 = 20;
 /// The most characters of an attempt's detail that are kept
 const KEPT_DETAIL: usize = 1_000;
 
-/// Queues a delivery, unless it is there
+/// Queues a delivery, unless it is there. `due` is Unix milliseconds.
 pub(super) fn owe(
     tx: &Transaction<'_>,
     event: i64,
     source: &Name,
-    owed: &Owed,
-    due: Timestamp,
+    owed: &EntryOwed,
+    due: i64,
 ) -> Result<(), rusqlite::Error> {
     tx.prepare_cached(
         "INSERT INTO deliveries (delivery, event, source, subscription, destination, state, due, leased, attempts)
@@ -32,7 +33,7 @@ pub(super) fn owe(
         source.as_str(),
         owed.subscription.as_bytes(),
         owed.destination.as_str(),
-        due.unix_ms(),
+        due,
     ])
     .map(drop)
 }

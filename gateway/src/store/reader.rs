@@ -2,6 +2,7 @@
 //! attempts. It never changes anything.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use postern_contract::{Digest, EventId, Name, Sha256Hex, Timestamp};
@@ -10,7 +11,11 @@ use serde::Serialize;
 
 use super::index::{self, DEAD, DELIVERED, QUEUED, fault};
 use super::segments::{self, Place};
-use super::{DeliveryId, StoreFault};
+use super::{DeliveryId, StoreFault, recovery};
+
+/// How long a gateway is given to index what it has committed, and how often to look
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A store opened for reading
 pub struct Reader {
@@ -96,12 +101,31 @@ fn time(ms: i64) -> Timestamp {
 }
 
 impl Reader {
-    /// Opens the store in `dir`
+    /// Opens the store in `dir`. What a running gateway has committed before is seen: a moment is given to
+    /// it to put that into the index.
     pub fn open(dir: &Path) -> Result<Self, StoreFault> {
-        Ok(Self {
+        let reader = Self {
             connection: index::open_to_read(&dir.join("index.sqlite"))?,
             segments: dir.join("segments"),
-        })
+        };
+        if let Some((segment, end)) = recovery::unindexed(&reader.connection, &reader.segments)? {
+            reader.await_indexed(segment, end)?;
+        }
+        Ok(reader)
+    }
+
+    /// Nobody indexes where no gateway runs: the next one will, and until then what it finds is not seen
+    fn await_indexed(&self, segment: u32, end: u64) -> Result<(), StoreFault> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            let known = index::extents(&self.connection).map_err(fault("read its index"))?;
+            let newest = known.last_key_value();
+            if newest.is_some_and(|(at, extent)| (*at, extent.end) >= (segment, end)) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
     }
 
     /// Whether the index is sound

@@ -1,145 +1,59 @@
-//! The one writer: takes whatever waits as a group, appends to the segments, makes them durable, commits
-//! the index, and only then answers anybody. A group that fails fails as a whole.
+//! The log's one writer: takes whatever waits as a group, asks the replay guard of each, appends what is
+//! new, makes all of it durable with one sync, and only then answers anybody. A group that fails fails as
+//! a whole.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
-use tokio::sync::{mpsc, oneshot};
+use postern_contract::Sha256Hex;
+use tokio::sync::oneshot;
 
 use super::embedded::{Step, Steps};
+use super::entry::{Entry, EntryEvent, EntryOwed, Kept, Key, Logged};
+use super::guard::{Guard, Verdict};
 use super::index::{self, fault};
-use super::keeper::{self, Checkpoints};
-use super::receipts::{self, Pruned};
+use super::indexer::{Handoff, Work};
+use super::pending::Pending;
 use super::segments::Segments;
+use super::view::View;
 use super::{Commit, Committed, StoreFault};
 
 /// The most requests of one group
 const MAX_GROUP: usize = 256;
 /// The most bytes of one group's bodies
 const MAX_GROUP_BYTES: usize = 64 << 20;
-/// A checkpoint is asked for once the write-ahead log has this many pages of 4 KiB
-const CHECKPOINT_PAGES: u32 = 2_048;
-/// With this many the writer makes one itself, before anybody else is served
-const TOO_MANY_PAGES: u32 = 16 * CHECKPOINT_PAGES;
-/// What a probe writes to a segment: enough to need room
+/// With this many entries that are not in the index, commits wait for it
+const MAX_PENDING: usize = 32_768;
+/// A view of the index ends when nobody has asked for so long
+const VIEW: Duration = Duration::from_millis(100);
+/// What a probe writes: enough to need room
 const PROBE: usize = 64 << 10;
+/// Replay keys are kept longer by as much as the clock stands behind the newest receipt, up to this: a
+/// clock that went back must not shorten a window, nor one that was far ahead keep keys for ever
+const MOST_BEHIND_MS: i64 = 30 * 24 * 3_600 * 1_000;
+
+type Answer<T> = oneshot::Sender<Result<T, StoreFault>>;
 
 /// What the writer is asked for
-pub(super) trait Job: Send {
-    /// Bytes that it brings
-    fn bytes(&self) -> usize;
-    /// Does it, inside the group's transaction
-    fn run(&mut self, group: &mut Group<'_>) -> Result<(), StoreFault>;
-    /// Answers whoever asked, once the group's fate is known. They may have gone: the outcome is on the
-    /// disk all the same.
-    fn answer(self: Box<Self>, fault: Option<&StoreFault>);
-}
-
-/// A job that is a function
-pub(super) struct Ask<T, F> {
-    bytes: usize,
-    work: Option<F>,
-    done: Option<T>,
-    to: oneshot::Sender<Result<T, StoreFault>>,
-}
-
-impl<T, F> Ask<T, F>
-where
-    F: FnOnce(&mut Group<'_>) -> Result<T, StoreFault> + Send,
-    T: Send,
-{
-    pub(super) fn new(bytes: usize, work: F) -> (Self, oneshot::Receiver<Result<T, StoreFault>>) {
-        let (to, answer) = oneshot::channel();
-        let ask = Self {
-            bytes,
-            work: Some(work),
-            done: None,
-            to,
-        };
-        (ask, answer)
-    }
-}
-
-impl<T, F> Job for Ask<T, F>
-where
-    F: FnOnce(&mut Group<'_>) -> Result<T, StoreFault> + Send,
-    T: Send,
-{
-    fn bytes(&self) -> usize {
-        self.bytes
-    }
-    fn run(&mut self, group: &mut Group<'_>) -> Result<(), StoreFault> {
-        self.done = self.work.take().map(|work| work(group)).transpose()?;
-        Ok(())
-    }
-    fn answer(self: Box<Self>, fault: Option<&StoreFault>) {
-        let outcome = match fault {
-            Some(fault) => Err(fault.clone()),
-            None => self.done.ok_or(StoreFault::Stopped),
-        };
-        let _ = self.to.send(outcome);
-    }
-}
-
-/// What a job may touch
-pub(super) struct Group<'a> {
-    pub(super) tx: &'a Transaction<'a>,
-    segments: &'a mut Segments,
-    steps: &'a Steps,
-    latest: &'a mut i64,
-    failing: bool,
-    emptied: &'a mut Vec<u32>,
-}
-
-impl Group<'_> {
-    /// Guards and commits one delivery
-    pub(super) fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreFault> {
-        let committed = receipts::commit(self.tx, self.segments, self.latest, commit)?;
-        self.steps.at(Step::InTransaction)?;
-        Ok(committed)
-    }
-
-    /// Notes segments that may go once the group has committed
-    pub(super) fn pruned(&mut self, pruned: Pruned) -> bool {
-        self.emptied.extend(pruned.emptied);
-        pruned.more
-    }
-
-    /// Where the last write failed, writes to see whether it would again
-    pub(super) fn probe(&mut self) -> Result<(), StoreFault> {
-        if self.failing {
-            self.segments
-                .append_probe(PROBE)
-                .map_err(|e| StoreFault::Io("append to a segment", e.to_string()))?;
-            index::probe(self.tx).map_err(fault("write its index"))?;
-        }
-        Ok(())
-    }
-}
-
-/// Why a group failed, and whether the index may have it after all
-struct Failed {
-    why: StoreFault,
-    may_count: bool,
-}
-
-impl From<StoreFault> for Failed {
-    fn from(why: StoreFault) -> Self {
-        let may_count = false;
-        Self { why, may_count }
-    }
+pub(super) enum Request {
+    /// To commit a delivery
+    Commit(Box<Commit>, Answer<Committed>),
+    /// Whether it can commit
+    Probe(Answer<()>),
 }
 
 pub(super) struct Writer {
-    file: PathBuf,
-    connection: Option<Connection>,
+    view: View,
     segments: Segments,
+    pending: Pending,
+    handoff: Arc<Handoff>,
+    indexer: Sender<Work>,
     steps: Steps,
-    checkpoints: Checkpoints,
-    /// Pages in the write-ahead log; 0 while this group has written nothing
-    pages: Arc<AtomicU32>,
+    /// The number of the newest entry
+    number: u64,
+    /// The newest time of receipt, in Unix milliseconds
     latest: i64,
     failing: bool,
 }
@@ -147,38 +61,33 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(
         file: PathBuf,
-        connection: Connection,
         segments: Segments,
+        handoff: Arc<Handoff>,
+        indexer: Sender<Work>,
         steps: Steps,
-        checkpoints: Checkpoints,
     ) -> Result<Self, StoreFault> {
-        let latest = index::latest(&connection).map_err(fault("read its index"))?;
-        let mut writer = Self {
-            file,
-            connection: None,
+        let mut view = View::new(file);
+        let latest = index::latest(view.open()?).map_err(fault("read its index"))?;
+        Ok(Self {
+            view,
             segments,
+            pending: Pending::default(),
+            handoff,
+            indexer,
             steps,
-            checkpoints,
-            pages: Arc::default(),
+            number: 0,
             latest,
             failing: false,
-        };
-        writer.connection = Some(writer.ready(connection)?);
-        Ok(writer)
+        })
     }
 
-    fn ready(&self, mut connection: Connection) -> Result<Connection, StoreFault> {
-        connection.set_prepared_statement_cache_capacity(64);
-        index::count_pages(&mut connection, &self.pages)?;
-        Ok(connection)
-    }
-
-    pub(super) fn run(mut self, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
-        while let Some(first) = jobs.blocking_recv() {
+    /// Works until nobody can ask it any more
+    pub(super) fn run(mut self, requests: Receiver<Request>) {
+        while let Some(first) = self.next(&requests) {
             let mut bytes = first.bytes();
             let mut group = vec![first];
             while group.len() < MAX_GROUP && bytes < MAX_GROUP_BYTES {
-                let Ok(next) = jobs.try_recv() else {
+                let Ok(next) = requests.try_recv() else {
                     break;
                 };
                 bytes += next.bytes();
@@ -188,95 +97,191 @@ impl Writer {
         }
     }
 
-    fn serve(&mut self, mut group: Vec<Box<dyn Job>>) {
-        self.pages.store(0, Ordering::Relaxed);
-        let fault = match self.write(&mut group) {
-            Ok(()) => {
-                let pages = self.pages.load(Ordering::Relaxed);
-                self.failing &= pages == 0;
-                None
+    /// The next request. A view of the index ends while nobody asks: it holds up its checkpoints.
+    fn next(&mut self, requests: &Receiver<Request>) -> Option<Request> {
+        if self.view.is_open() {
+            match requests.recv_timeout(VIEW) {
+                Err(RecvTimeoutError::Timeout) => self.view.close(),
+                received => return received.ok(),
             }
-            Err(Failed { why, may_count }) => {
-                if !self.failing {
-                    tracing::error!(error = %why, "the store cannot commit");
+        }
+        requests.recv().ok()
+    }
+
+    fn serve(&mut self, group: Vec<Request>) {
+        let before = self.number;
+        let outcome = self.write(&group, before);
+        if let Err(why) = &outcome {
+            if !self.failing {
+                tracing::error!(error = %why, "the store cannot commit");
+            }
+            self.failing = true;
+        }
+        let mut outcomes = match &outcome {
+            Ok(committed) => committed.iter(),
+            Err(_) => [].iter(),
+        };
+        for request in group {
+            let fault = outcome.as_ref().err();
+            // Whoever asked may have gone: the outcome is on the disk all the same
+            match request {
+                Request::Probe(to) => {
+                    let _ = to.send(fault.map_or(Ok(()), |why| Err(why.clone())));
                 }
-                self.failing = true;
-                self.segments.abandon(may_count);
-                self.connection = None;
-                Some(why)
+                Request::Commit(_, to) => {
+                    let stopped = fault.cloned().unwrap_or(StoreFault::Stopped);
+                    let _ = to.send(outcomes.next().cloned().ok_or(stopped));
+                }
             }
-        };
-        for job in group {
-            job.answer(fault.as_ref());
         }
-        self.checkpoint();
     }
 
-    /// Writes a whole group in one transaction. On a fault, nothing of it counts.
-    fn write(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), Failed> {
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => self.ready(index::open(&self.file)?)?,
+    /// What each commit of the group came to, once all of them are durable. On a fault, nothing counts that
+    /// was not durable before it.
+    fn write(&mut self, group: &[Request], before: u64) -> Result<Vec<Committed>, StoreFault> {
+        let committed = match self.append(group) {
+            Ok(committed) => committed,
+            Err(why) => {
+                self.segments.abandon();
+                self.pending.withdraw(before);
+                self.number = before;
+                return Err(why);
+            }
         };
-        let steps = self.steps.clone();
-        let mut emptied = Vec::new();
-        let tx = connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(fault("begin a transaction"))?;
-        let mut together = Group {
-            tx: &tx,
-            segments: &mut self.segments,
-            steps: &steps,
-            latest: &mut self.latest,
-            failing: self.failing,
-            emptied: &mut emptied,
-        };
-        for job in group.iter_mut() {
-            job.run(&mut together)?;
-        }
+        // INVARIANT(log-first): the index gets what is durable, and nothing else
+        let durable = self.pending.after(before).cloned();
+        self.handoff.give(durable, &self.indexer);
+        self.steps.at(Step::AfterSync)?;
+        self.failing &= self.number == before && !probes(group);
+        self.steps.at(Step::BeforeAnswer)?;
+        Ok(committed)
+    }
+
+    fn append(&mut self, group: &[Request]) -> Result<Vec<Committed>, StoreFault> {
         let io = |what| move |e: std::io::Error| StoreFault::Io(what, e.to_string());
-        if self.segments.has_waiting() {
-            steps.at(Step::BeforeAppend)?;
+        let full = self.pending.len() >= MAX_PENDING;
+        let least = self.number.saturating_sub(MAX_PENDING as u64 / 2);
+        let (indexed, unindexed) = self.handoff.indexed(if full { least } else { 0 });
+        if full || self.view.is_old() {
+            // INVARIANT: what is no longer pending is in the view that is opened now
+            self.view.close();
+            self.pending.indexed(indexed);
+        }
+        let committed = self.judge(group)?;
+        // What cannot be indexed would pile up; a copy of what is known asks for nothing
+        if let Some(why) = unindexed.filter(|_| self.segments.has_waiting()) {
+            return Err(why);
+        }
+        let probing = self.failing && probes(group);
+        if self.segments.has_waiting() || probing {
+            self.steps.at(Step::BeforeAppend)?;
             self.segments.write().map_err(io("append to a segment"))?;
-            steps.at(Step::AfterAppend)?;
+            self.steps.at(Step::AfterAppend)?;
         }
-        steps.at(Step::BeforeSync)?;
+        if probing {
+            self.segments
+                .probe(PROBE)
+                .map_err(io("append to a segment"))?;
+        }
+        self.steps.at(Step::BeforeSync)?;
         self.segments.sync().map_err(io("sync a segment"))?;
-        index::extend(&tx, self.segments.added()).map_err(fault("write its index"))?;
-        steps.at(Step::BeforeCommit)?;
-        tx.commit().map_err(|e| Failed {
-            // A full disk stops before the page that would make it count; after any other fault a crash
-            // may bring the transaction back
-            may_count: e.sqlite_error_code() != Some(ErrorCode::DiskFull),
-            why: fault("commit")(e),
-        })?;
-        let may_count = true;
-        let after = |why| Failed { why, may_count };
-        steps.at(Step::AfterCommit).map_err(after)?;
-        // One that was empty when it was pruned may have got a record later in the same group
-        let added = self.segments.added();
-        emptied.retain(|segment| !added.contains_key(segment));
-        self.segments.committed();
-        if let Err(e) = self.segments.remove(&emptied) {
-            // The next opening removes them
-            tracing::warn!(error = %e, "segments without records stay");
-        }
-        self.connection = Some(connection);
-        steps.at(Step::BeforeAnswer).map_err(after)
+        Ok(committed)
     }
 
-    /// Keeps the write-ahead log short. The keeper does the work beside the commits; what they wrote
-    /// meanwhile is little, and is moved here, because only a log that is moved whole begins anew.
-    fn checkpoint(&mut self) {
-        let pages = self.pages.load(Ordering::Relaxed);
-        if self.checkpoints.ended() || pages > TOO_MANY_PAGES {
-            if let Some(connection) = &self.connection
-                && let Err(e) = keeper::checkpoint(connection)
-            {
-                tracing::warn!(error = %e, "a checkpoint was put off");
+    /// Asks the guard of every commit, and puts down what is new
+    fn judge(&mut self, group: &[Request]) -> Result<Vec<Committed>, StoreFault> {
+        let mut committed = Vec::with_capacity(group.len());
+        for request in group {
+            if let Request::Commit(commit, _) = request {
+                let keys = Key::all(commit);
+                let guard = Guard {
+                    pending: &self.pending,
+                    index: self.view.open()?,
+                };
+                let verdict = guard.judge(&keys, commit).map_err(fault("read its index"));
+                if verdict.is_err() {
+                    self.view.lose();
+                }
+                let verdict = verdict?;
+                self.steps.at(Step::Judged)?;
+                committed.push(self.put(commit, keys, verdict)?);
             }
-        } else if pages > CHECKPOINT_PAGES {
-            self.checkpoints.ask();
+        }
+        Ok(committed)
+    }
+
+    fn put(
+        &mut self,
+        commit: &Commit,
+        keys: Vec<Key>,
+        verdict: Verdict,
+    ) -> Result<Committed, StoreFault> {
+        let mut payloads = Vec::new();
+        let (kept, committed) = match verdict {
+            Verdict::Replay(events) => return Ok(Committed::Replay { events }),
+            Verdict::Again(events) => {
+                let kept = Kept::Again {
+                    events: events.clone(),
+                };
+                (kept, Committed::Replay { events })
+            }
+            Verdict::Fresh(new) => {
+                payloads.push((commit.body.as_ref(), commit.body_sha256));
+                let mut events = Vec::with_capacity(commit.events.len());
+                for (event, new) in commit.events.iter().zip(new) {
+                    if new {
+                        let document = event.document.as_ref();
+                        payloads.push((document, Sha256Hex::of(document)));
+                    }
+                    events.push(EntryEvent {
+                        id: event.id,
+                        trigger_digest: event.trigger_digest,
+                        new,
+                        owed: event.owed.iter().map(EntryOwed::from).collect(),
+                    });
+                }
+                let ids = events.iter().map(|event| event.id).collect();
+                let kept = Kept::Receipt {
+                    body_sha256: commit.body_sha256,
+                    events,
+                };
+                (kept, Committed::Fresh { events: ids })
+            }
+        };
+        let received_at = commit.received_at.unix_ms();
+        self.latest = self.latest.max(received_at);
+        let behind = (self.latest - received_at).min(MOST_BEHIND_MS);
+        let entry = Entry {
+            source: commit.source.clone(),
+            delivery: commit.delivery.clone(),
+            received_at,
+            keys,
+            until: commit.window_until.unix_ms().saturating_add(behind),
+            kept,
+        };
+        let io = |e: std::io::Error| StoreFault::Io("append to a segment", e.to_string());
+        let bytes = serde_json::to_vec(&entry).map_err(|e| io(e.into()))?;
+        let at = self.segments.append(&bytes, &payloads).map_err(io)?;
+        self.number += 1;
+        self.pending.add(Arc::new(Logged {
+            number: self.number,
+            entry,
+            at,
+        }));
+        Ok(committed)
+    }
+}
+
+impl Request {
+    /// Bytes that it brings
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Commit(commit, _) => commit.body.len(),
+            Self::Probe(_) => 0,
         }
     }
+}
+
+fn probes(group: &[Request]) -> bool {
+    (group.iter()).any(|request| matches!(request, Request::Probe(_)))
 }

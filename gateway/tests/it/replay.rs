@@ -69,11 +69,10 @@ async fn report_b32_fifty_parallel_copies_commit_one_event() {
 #[tokio::test]
 async fn report_d36_a_store_that_cannot_commit_is_a_503_and_recovers() {
     for step in [
+        Step::Judged,
         Step::BeforeAppend,
         Step::AfterAppend,
-        Step::InTransaction,
         Step::BeforeSync,
-        Step::BeforeCommit,
     ] {
         let broken = Arc::new(AtomicBool::new(true));
         let hook = Arc::clone(&broken);
