@@ -68,32 +68,51 @@ pub struct EventSource {
     pub plan: Option<String>,
 }
 
-/// Everything but the time of receipt, in the shape that the id is taken of
+/// The event with its members in the order of RFC 8785; without the time of receipt, the id is taken of it
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Identity<'a> {
+struct Ordered<'a> {
     api_version: &'a str,
-    kind: &'a str,
     connector: &'a str,
+    fields: &'a BTreeMap<String, FieldValue>,
+    kind: &'a str,
+    source: OrderedSource<'a>,
     trigger: &'a str,
     variant: Option<&'a str>,
-    fields: &'a BTreeMap<String, FieldValue>,
-    source: IdentitySource<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct IdentitySource<'a> {
-    profile: &'a str,
-    profile_digest: &'a str,
+struct OrderedSource<'a> {
     binding: &'a str,
-    event: &'a str,
-    delivery: &'a str,
     body_sha256: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reprojects: Option<&'a str>,
+    delivery: &'a str,
+    event: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<&'a str>,
+    profile: &'a str,
+    profile_digest: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    received_at: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reprojects: Option<&'a str>,
+}
+
+impl FieldValue {
+    /// Whether every spelling of it is the canonical one: all but numbers, of which whole ones that
+    /// binary64 counts
+    fn is_plain(&self) -> bool {
+        const WHOLE: std::ops::RangeInclusive<i64> = -(1 << 53) + 1..=(1 << 53) - 1;
+        let plain = |scalar: &Scalar| match scalar {
+            Scalar::Boolean(_) | Scalar::String(_) => true,
+            Scalar::Integer(n) => WHOLE.contains(n),
+            Scalar::Number(_) => false,
+        };
+        match self {
+            Self::Scalar(scalar) => plain(scalar),
+            Self::List(items) => items.iter().all(plain),
+        }
+    }
 }
 
 impl EventSource {
@@ -143,25 +162,105 @@ impl CanonicalEvent {
 
     /// The event's id
     pub fn id(&self) -> Result<EventId, NotCanonical> {
+        Ok(Sha256Hex::of(&self.spell(None)?))
+    }
+
+    /// The event in its RFC 8785 form
+    pub fn document(&self) -> Result<Vec<u8>, NotCanonical> {
+        self.spell(Some(&self.source.received_at))
+    }
+
+    /// Twice for every event on the data path: where only the order of members is to be seen to, which the
+    /// types do, a plain serializer spells the same in a fifth of the time
+    fn spell(&self, received_at: Option<&str>) -> Result<Vec<u8>, NotCanonical> {
         let s = &self.source;
-        let identity = Identity {
+        let ordered = Ordered {
             api_version: &self.api_version,
-            kind: &self.kind,
             connector: &self.connector,
-            trigger: &self.trigger,
-            variant: self.variant.as_deref(),
             fields: &self.fields,
-            source: IdentitySource {
+            kind: &self.kind,
+            source: OrderedSource {
+                binding: &s.binding,
+                body_sha256: &s.body_sha256,
+                delivery: &s.delivery,
+                event: &s.event,
+                plan: s.plan.as_deref(),
                 profile: &s.profile,
                 profile_digest: &s.profile_digest,
-                binding: &s.binding,
-                event: &s.event,
-                delivery: &s.delivery,
-                body_sha256: &s.body_sha256,
+                received_at,
                 reprojects: s.reprojects.as_deref(),
-                plan: s.plan.as_deref(),
             },
+            trigger: &self.trigger,
+            variant: self.variant.as_deref(),
         };
-        Ok(Sha256Hex::of(&canonical::to_vec(&identity)?))
+        // Names sort by UTF-16 there and by UTF-8 here, which is the same for ASCII
+        let plain = |(name, value): (&String, &FieldValue)| name.is_ascii() && value.is_plain();
+        if self.fields.iter().all(plain) {
+            Ok(serde_json::to_vec(&ordered)?)
+        } else {
+            canonical::to_vec(&ordered)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn scalar() -> impl Strategy<Value = Scalar> {
+        prop_oneof![
+            any::<bool>().prop_map(Scalar::Boolean),
+            any::<i64>().prop_map(Scalar::Integer),
+            (-100_i64..100).prop_map(Scalar::Integer),
+            (-1e300..1e300_f64).prop_map(Scalar::Number),
+            any::<String>().prop_map(Scalar::String),
+        ]
+    }
+
+    fn field() -> impl Strategy<Value = FieldValue> {
+        prop_oneof![
+            scalar().prop_map(FieldValue::Scalar),
+            prop::collection::vec(scalar(), 0..4).prop_map(FieldValue::List),
+        ]
+    }
+
+    proptest! {
+        /// The library spells the value whose members stand in any order: the reference
+        #[test]
+        fn every_event_is_spelled_as_rfc_8785_says(
+            fields in prop::collection::btree_map("[a-z]{1,3}|\\PC{1,2}", field(), 0..5),
+            texts in prop::array::uniform8(any::<String>()),
+            variant in prop::option::of(any::<String>()),
+            again in prop::option::of(any::<String>()),
+        ) {
+            let [connector, trigger, profile, event, delivery, binding, plan, received_at] = texts;
+            let mut one = CanonicalEvent::new(
+                &connector,
+                &trigger,
+                variant.as_deref(),
+                fields,
+                EventSource {
+                    profile,
+                    profile_digest: String::new(),
+                    binding,
+                    event,
+                    delivery,
+                    body_sha256: "0".to_owned(),
+                    received_at,
+                    reprojects: again.clone(),
+                    plan: again.map(|_| plan),
+                },
+            );
+            let mut value = serde_json::to_value(&one).unwrap();
+            let wanted = canonical::to_vec(&value).unwrap();
+            prop_assert_eq!(one.document().unwrap(), wanted);
+            value["source"].as_object_mut().unwrap().remove("receivedAt");
+            let wanted = Sha256Hex::of(&canonical::to_vec(&value).unwrap());
+            prop_assert_eq!(one.id().unwrap(), wanted);
+            // The time of receipt does not count
+            one.source.received_at.push('x');
+            prop_assert_eq!(one.id().unwrap(), wanted);
+        }
     }
 }

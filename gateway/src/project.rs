@@ -2,7 +2,7 @@
 //! further than this.
 
 use bytes::Bytes;
-use postern_contract::canonical::{self, NotCanonical};
+use postern_contract::canonical::NotCanonical;
 use postern_contract::{CanonicalEvent, EventId, EventSource, Timestamp};
 use postern_profiles::{Profile, VerifiedEvidence};
 
@@ -60,7 +60,7 @@ pub fn project<'a>(
         found.fields().clone(),
         source,
     );
-    let (id, document) = (event.id()?, canonical::to_vec(&event)?.into());
+    let (id, document) = (event.id()?, event.document()?.into());
     Ok(Projected {
         matched,
         id,

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::index::{self, fault};
 use super::indexer::{Ask, Handoff, Index, Indexer, Work};
-use super::keeper::{Checkpoints, Keeper};
+use super::keeper::Checkpoints;
 use super::recovery::recover;
 use super::segments::{self, Segments, sync_dir};
 use super::writer::{Request, Writer};
@@ -104,11 +104,10 @@ impl Embedded {
         let next = recover(&mut connection, &at)?;
         outbox::release_leases(&connection).map_err(fault("release leases"))?;
         sync_dir(dir).map_err(io("sync its directory"))?;
-        let (keeper, chores) = Keeper::new();
-        let checkpoints = Checkpoints::of(&keeper);
+        let (checkpoints, keeper) = Checkpoints::new();
         let (work, receiver) = channel();
         let handoff = Arc::new(Handoff::default());
-        let segments = Segments::new(at.clone(), next, keeper);
+        let segments = Segments::new(at.clone(), next);
         let writer = Writer::new(
             file.clone(),
             segments,
@@ -125,11 +124,10 @@ impl Embedded {
             handoff,
         )?;
         let (requests, asked) = channel();
-        let beside = at.clone();
         let threads = vec![
             spawn("postern-store", move || writer.run(asked))?,
             spawn("postern-index", move || indexer.run(receiver))?,
-            spawn("postern-keeper", move || chores.run(&second, beside))?,
+            spawn("postern-keeper", move || keeper.run(&second))?,
         ];
         Ok(Self {
             requests: Some(requests),

@@ -128,7 +128,7 @@ pub(super) fn unindexed(
     Ok(None)
 }
 
-/// Cuts off what nobody was told of: zeros that were made beforehand, and what a crash has torn
+/// Cuts off what a crash has torn: nobody was told of it
 fn cut(path: &Path, end: u64) -> io::Result<()> {
     if std::fs::metadata(path)?.len() > end {
         let file = OpenOptions::new().write(true).open(path)?;

@@ -12,14 +12,11 @@ use postern_contract::Sha256Hex;
 
 use super::StoreFault;
 use super::entry::Records;
-use super::keeper::Keeper;
 
-/// A segment is closed before it would grow past this, and so long is one that is made beforehand
-pub(super) const SEGMENT_BYTES: u64 = 32 << 20;
-/// A spare is asked for once the current segment has grown past this
-const ASK_SPARE: u64 = SEGMENT_BYTES / 2;
+/// A segment is closed before it would grow past this
+const SEGMENT_BYTES: u64 = 64 << 20;
 /// Length and check: the first bytes of the payload's SHA-256. No payload has a header of zeros, which is
-/// what a segment that is made beforehand holds.
+/// what a crash may leave of a tail.
 const HEADER: usize = 4 + CHECK;
 const CHECK: usize = 8;
 
@@ -45,9 +42,6 @@ pub(super) struct Segments {
     dir: PathBuf,
     current: Option<Open>,
     next: u32,
-    keeper: Keeper,
-    /// Whether the keeper makes a segment, or has made one
-    asked: bool,
     /// Records of this group that are not in the file yet, which go to the end of the current segment
     waiting: Vec<u8>,
 }
@@ -77,13 +71,11 @@ fn check_of(hash: &Sha256Hex) -> impl Iterator<Item = &u8> {
 
 impl Segments {
     /// Goes on in segment number `next`: nothing is appended to a file whose end a crash may have torn
-    pub(super) fn new(dir: PathBuf, next: u32, keeper: Keeper) -> Self {
+    pub(super) fn new(dir: PathBuf, next: u32) -> Self {
         Self {
             dir,
             current: None,
             next,
-            keeper,
-            asked: false,
             waiting: Vec::new(),
         }
     }
@@ -144,21 +136,17 @@ impl Segments {
             // Records of this group stay behind in it
             self.write()?;
             self.sync()?;
-            if let Some(open) = self.current.take() {
-                open.file.set_len(open.end)?;
-            }
+            self.current = None;
         }
         if self.current.is_none() {
-            let (segment, file) = match self.spare() {
-                Some(spare) => spare,
-                None => {
-                    let segment = self.number();
-                    let file = create(&self.dir, segment)?;
-                    // The name must be as durable as what is written under it
-                    sync_dir(&self.dir)?;
-                    (segment, file)
-                }
-            };
+            let segment = self.next;
+            self.next += 1;
+            let file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(path(&self.dir, segment))?;
+            // The name must be as durable as what is written under it
+            sync_dir(&self.dir)?;
             self.current = Some(Open {
                 segment,
                 file,
@@ -167,30 +155,7 @@ impl Segments {
                 durable: 0,
             });
         }
-        let wants_spare = (self.current.as_ref()).is_some_and(|open| open.end > ASK_SPARE);
-        if wants_spare && !self.asked {
-            let segment = self.number();
-            self.asked = self.keeper.make_spare(segment);
-        }
         Ok(())
-    }
-
-    /// The segment that was made beforehand, where it is ready
-    fn spare(&mut self) -> Option<(u32, File)> {
-        let made = self.asked.then(|| self.keeper.made()).flatten()?;
-        self.asked = false;
-        if made.segment + 1 != self.next {
-            // It came too late, and a later one was begun: the order of the numbers is the log's order
-            let _ = std::fs::remove_file(path(&self.dir, made.segment));
-            return None;
-        }
-        made.file.map(|file| (made.segment, file))
-    }
-
-    fn number(&mut self) -> u32 {
-        let number = self.next;
-        self.next += 1;
-        number
     }
 
     /// Whether records wait to be written
@@ -241,15 +206,6 @@ impl Segments {
     }
 }
 
-impl Drop for Segments {
-    fn drop(&mut self) {
-        // What was made beforehand is given back; opening would do the same
-        if let Some(open) = &self.current {
-            let _ = trim(&self.dir, open);
-        }
-    }
-}
-
 fn trim(dir: &Path, open: &Open) -> io::Result<()> {
     match open.durable {
         0 => std::fs::remove_file(path(dir, open.segment)),
@@ -260,13 +216,6 @@ fn trim(dir: &Path, open: &Open) -> io::Result<()> {
 /// Removes segments that nothing points at any more
 pub(super) fn remove(dir: &Path, segments: &[u32]) -> io::Result<()> {
     (segments.iter()).try_for_each(|segment| std::fs::remove_file(path(dir, *segment)))
-}
-
-pub(super) fn create(dir: &Path, segment: u32) -> io::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path(dir, segment))
 }
 
 /// The segments that there are, in order
