@@ -19,7 +19,7 @@ use super::receipts::{self, Pruned};
 use super::{StoreFault, segments};
 
 /// Entries alone are indexed no more often than this: one transaction writes a page once
-const PERIOD: Duration = Duration::from_millis(100);
+const PERIOD: Duration = Duration::from_millis(500);
 /// Where the index cannot be written, it is tried again this often
 const RETRY: Duration = Duration::from_millis(200);
 /// The most jobs of one transaction

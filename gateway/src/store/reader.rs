@@ -14,7 +14,7 @@ use super::segments::{self, Place};
 use super::{DeliveryId, StoreFault, recovery};
 
 /// How long a gateway is given to index what it has committed, and how often to look
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A store opened for reading

@@ -26,6 +26,10 @@ const MAX_GROUP: usize = 256;
 const MAX_GROUP_BYTES: usize = 64 << 20;
 /// With this many entries that are not in the index, commits wait for it
 const MAX_PENDING: usize = 32_768;
+/// Where the group before had this many requests, the next waits for a moment: others are on their way, and
+/// one sync carries all
+const SIBLINGS: usize = 5;
+const GATHER: Duration = Duration::from_micros(300);
 /// A view of the index ends when nobody has asked for so long
 const VIEW: Duration = Duration::from_millis(100);
 /// What a probe writes: enough to need room
@@ -83,7 +87,11 @@ impl Writer {
 
     /// Works until nobody can ask it any more
     pub(super) fn run(mut self, requests: Receiver<Request>) {
+        let mut busy = false;
         while let Some(first) = self.next(&requests) {
+            if busy {
+                std::thread::sleep(GATHER);
+            }
             let mut bytes = first.bytes();
             let mut group = vec![first];
             while group.len() < MAX_GROUP && bytes < MAX_GROUP_BYTES {
@@ -93,6 +101,7 @@ impl Writer {
                 bytes += next.bytes();
                 group.push(next);
             }
+            busy = group.len() >= SIBLINGS;
             self.serve(group);
         }
     }
