@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use axum::Router;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State as Extract};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
@@ -28,6 +29,7 @@ use crate::metrics::Metrics;
 use crate::pipeline::Pipeline;
 use crate::plans::Plans;
 use crate::receive::{Limits, Memory};
+use crate::respond;
 use crate::server;
 use crate::sources;
 use crate::state::State;
@@ -192,14 +194,16 @@ impl Gateway {
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(readyz))
             .route("/metrics", get(metrics))
-            .fallback(|| async { crate::respond::nothing_here() })
+            .fallback(|| async { respond::nothing_here() })
+            .method_not_allowed_fallback(|| async { respond::read_only() })
             .with_state(Arc::clone(&self.pipeline))
     }
 
     /// Serves until `stop`, then drains
     pub async fn serve(&self, listener: TcpListener, stop: CancellationToken) {
         let pruning = self.prune(stop.clone());
-        let serving = server::serve(listener, self.router(), &self.config.server, stop);
+        let (limits, metrics) = (&self.config.server, &self.pipeline.metrics);
+        let serving = server::serve(listener, self.router(), limits, metrics, stop);
         tokio::join!(serving, pruning);
         let running = self.dispatch.lock().await.take();
         if let Some(running) = running {
@@ -241,9 +245,13 @@ impl Gateway {
 
 async fn hook(
     Extract(pipeline): Extract<Arc<Pipeline>>,
-    Path(source): Path<String>,
+    source: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
+    // What is no UTF-8 names no source
+    let Ok(Path(source)) = source else {
+        return respond::nothing_here();
+    };
     let _counted = InFlight::new(&pipeline);
     pipeline.handle(&source, request).await
 }

@@ -28,6 +28,41 @@ pub struct AttemptLabels {
     pub outcome: &'static str,
 }
 
+/// Why a connection was ended before its time
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// A request's line and headers are too many bytes or too many (414, 431)
+    HeadTooLarge,
+    /// No HTTP that is taken (400)
+    MalformedHead,
+    /// No whole head in time; also a connection that was kept open and not used
+    NoHead,
+    /// The sender took nothing of an answer for too long
+    WriteStalled,
+    /// The connection broke, or its sender left
+    Broken,
+}
+
+impl Cut {
+    /// Its stable spelling
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::HeadTooLarge => "head-too-large",
+            Self::MalformedHead => "malformed-head",
+            Self::NoHead => "no-head",
+            Self::WriteStalled => "write-stalled",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+/// Why a connection was ended
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct CutLabels {
+    /// A [`Cut`]
+    pub reason: &'static str,
+}
+
 /// Every counter, registered once
 pub struct Metrics {
     registry: Registry,
@@ -37,6 +72,8 @@ pub struct Metrics {
     pub events: Counter,
     /// Attempts by destination and outcome
     pub attempts: Family<AttemptLabels, Counter>,
+    /// Connections that were ended before their time, by reason
+    pub cuts: Family<CutLabels, Counter>,
     /// Requests under way
     pub in_flight: Gauge,
     /// From the commit's start to durable storage
@@ -49,12 +86,18 @@ impl Default for Metrics {
         let deliveries = Family::default();
         let events = Counter::default();
         let attempts = Family::default();
+        let cuts = Family::default();
         let in_flight = Gauge::default();
         // 100 µs to 3.3 s
         let commit_seconds = Histogram::new(exponential_buckets(0.0001, 2.0, 16));
         registry.register("deliveries", "Deliveries received", deliveries.clone());
         registry.register("events", "Events committed", events.clone());
         registry.register("attempts", "Attempts to dispatch", attempts.clone());
+        registry.register(
+            "connections_cut",
+            "Connections ended before their time",
+            cuts.clone(),
+        );
         registry.register("in_flight", "Requests under way", in_flight.clone());
         registry.register("commit_seconds", "Time of a commit", commit_seconds.clone());
         Self {
@@ -62,6 +105,7 @@ impl Default for Metrics {
             deliveries,
             events,
             attempts,
+            cuts,
             in_flight,
             commit_seconds,
         }
@@ -86,6 +130,11 @@ impl Metrics {
                 outcome,
             })
             .inc();
+    }
+    /// Counts one connection that was ended before its time
+    pub fn cut(&self, why: Cut) {
+        let reason = why.as_str();
+        self.cuts.get_or_create(&CutLabels { reason }).inc();
     }
     /// Counts one commit
     pub fn commit(&self, took: Duration, events: usize) {

@@ -54,6 +54,61 @@ struct ProblemBody<'a> {
     message: &'a str,
 }
 
+/// Why a request was not read as one: there is no source yet, and no line of the event log
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotRead {
+    /// No HTTP that is taken
+    Malformed,
+    /// Its line and headers are too large
+    HeadTooLarge,
+    /// Its path is too long
+    PathTooLong,
+}
+
+impl NotRead {
+    /// By the status that hyper answers with
+    pub fn of_status(status: &str) -> Option<Self> {
+        match status {
+            "400" => Some(Self::Malformed),
+            "414" => Some(Self::PathTooLong),
+            "431" => Some(Self::HeadTooLarge),
+            _ => None,
+        }
+    }
+    fn problem(self) -> (StatusCode, ProblemBody<'static>) {
+        let (status, code, message) = match self {
+            Self::Malformed => (
+                StatusCode::BAD_REQUEST,
+                "malformed-request",
+                "the request is no HTTP that is taken here",
+            ),
+            Self::HeadTooLarge => (
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "head-too-large",
+                "the request's line and headers are too large",
+            ),
+            Self::PathTooLong => (
+                StatusCode::URI_TOO_LONG,
+                "path-too-long",
+                "the path is too long",
+            ),
+        };
+        (status, ProblemBody { code, message })
+    }
+}
+
+/// A request that was not read as one
+pub fn not_read(why: NotRead) -> Response {
+    let (status, error) = why.problem();
+    json(status, &Problem { error })
+}
+
+/// The same answer's body alone
+pub fn not_read_body(why: NotRead) -> Vec<u8> {
+    let (_, error) = why.problem();
+    bytes(&Problem { error })
+}
+
 /// The answer on the wire; `ack` is what the source's profile replaces
 pub fn respond(answer: &Answer, ack: Option<&Ack>) -> Response {
     match answer {
@@ -65,16 +120,7 @@ pub fn respond(answer: &Answer, ack: Option<&Ack>) -> Response {
         },
         Answer::Handshake(own) => reply(own),
         Answer::NoSource => nothing_here(),
-        Answer::Method => {
-            let mut response = problem(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method",
-                "deliveries are posted",
-            );
-            let headers = response.headers_mut();
-            headers.insert(ALLOW, HeaderValue::from_static("POST"));
-            response
-        }
+        Answer::Method => not_allowed("POST", "deliveries are posted"),
         Answer::NotReceived(why) => not_received(why),
         Answer::Refused => match ack.and_then(|a| a.refused.as_ref()) {
             Some(own) => reply(own),
@@ -109,6 +155,18 @@ pub fn nothing_here() -> Response {
         "not-found",
         "there is nothing at this path",
     )
+}
+
+/// A route that tells, and takes nothing
+pub fn read_only() -> Response {
+    not_allowed("GET, HEAD", "this is only read")
+}
+
+fn not_allowed(allow: &'static str, message: &str) -> Response {
+    let mut response = problem(StatusCode::METHOD_NOT_ALLOWED, "method", message);
+    let headers = response.headers_mut();
+    headers.insert(ALLOW, HeaderValue::from_static(allow));
+    response
 }
 
 /// A profile's own answer; what it echoes is never sniffed for another type
@@ -176,13 +234,16 @@ fn problem(status: StatusCode, code: &str, message: &str) -> Response {
 }
 
 fn json(status: StatusCode, body: &impl Serialize) -> Response {
-    // These shapes have string keys alone: they always serialize
-    let body = serde_json::to_vec(body).unwrap_or_default();
-    let mut response = Response::new(Body::from(body));
+    let mut response = Response::new(Body::from(bytes(body)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+fn bytes(body: &impl Serialize) -> Vec<u8> {
+    // These shapes have string keys alone: they always serialize
+    serde_json::to_vec(body).unwrap_or_default()
 }
 
 fn empty(status: StatusCode) -> Response {

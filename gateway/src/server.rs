@@ -1,11 +1,18 @@
 //! The listener: hyper's own connection builder with the deadlines and limits that `axum::serve` leaves
 //! off, a bound on connections, and a drain. It knows nothing of what a request means.
 
+mod wire;
+
+use std::convert::Infallible;
+use std::error::Error as _;
+use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use http::header::{CONNECTION, HOST, HeaderValue};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -17,6 +24,9 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
 use crate::config::ServerConfig;
+use crate::metrics::{Cut, Metrics};
+use crate::respond::{self, NotRead};
+use wire::{Told, Turn, Wire};
 
 /// More headers than any provider of the catalogue sends, several times over
 const MAX_HEADERS: usize = 128;
@@ -34,6 +44,7 @@ pub async fn serve(
     listener: TcpListener,
     app: Router,
     limits: &ServerConfig,
+    metrics: &Arc<Metrics>,
     stop: CancellationToken,
 ) {
     let mut builder = http1::Builder::new();
@@ -43,6 +54,8 @@ pub async fn serve(
         // A sender may end its half once it has said everything: it still gets its answer
         .half_close(true)
         .max_headers(MAX_HEADERS)
+        // The buffer alone is no bound: hyper may read past it, and it has a least size
+        .max_header_size(limits.max_header_bytes)
         .max_buf_size(limits.max_header_bytes.max(MIN_BUFFER));
     let connections = Arc::new(Semaphore::new(limits.max_connections.max(1)));
     let graceful = GracefulShutdown::new();
@@ -56,22 +69,40 @@ pub async fn serve(
         let Some((stream, peer, permit)) = accepted else {
             continue;
         };
-        let app = app.clone();
+        let turn = Turn::default();
+        let wire = Wire::new(stream, limits.write_timeout.duration(), turn.clone());
+        let (app, counted) = (app.clone(), Arc::clone(metrics));
         let service = hyper::service::service_fn(move |mut request: http::Request<Incoming>| {
+            turn.asked();
             request.extensions_mut().insert(Peer(peer));
-            app.clone().oneshot(request)
+            let (app, turn, counted) = (app.clone(), turn.clone(), Arc::clone(&counted));
+            async move {
+                let answer = if names_one_host(&request) {
+                    let Ok(answer) = app.oneshot(request).await;
+                    answer
+                } else {
+                    counted.cut(Cut::MalformedHead);
+                    let mut answer = respond::not_read(NotRead::Malformed);
+                    let close = HeaderValue::from_static("close");
+                    answer.headers_mut().insert(CONNECTION, close);
+                    answer
+                };
+                Ok::<_, Infallible>(answer.map(|body| Told::new(body, turn)))
+            }
         });
-        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        let connection = builder.serve_connection(TokioIo::new(wire), service);
         let connection = graceful.watch(connection);
-        let give_up = give_up.clone();
+        let (give_up, metrics) = (give_up.clone(), Arc::clone(metrics));
         tasks.spawn(async move {
             let _permit = permit;
+            let mut connection = pin!(connection);
             tokio::select! {
                 () = give_up.cancelled() => {}
-                ended = connection => {
+                ended = &mut connection => {
                     if let Err(e) = ended {
                         // The sender's doing: a cut connection, a late header, no HTTP at all
                         tracing::debug!(%peer, error = %e, "connection ended");
+                        metrics.cut(why(&e));
                     }
                 }
             }
@@ -91,6 +122,30 @@ pub async fn serve(
     }
     give_up.cancel();
     tasks.wait().await;
+}
+
+/// RFC 9112, section 3.2: a request names one host. hyper leaves that to us.
+fn names_one_host<B>(request: &http::Request<B>) -> bool {
+    let hosts = request.headers().get_all(HOST).iter().count();
+    hosts == 1 || (hosts == 0 && request.version() < http::Version::HTTP_11)
+}
+
+/// Why hyper has ended a connection
+fn why(error: &hyper::Error) -> Cut {
+    let stalled = (error.source())
+        .and_then(|source| source.downcast_ref::<io::Error>())
+        .is_some_and(|e| e.kind() == io::ErrorKind::TimedOut);
+    if stalled {
+        Cut::WriteStalled
+    } else if error.is_parse_too_large() {
+        Cut::HeadTooLarge
+    } else if error.is_parse() {
+        Cut::MalformedHead
+    } else if error.is_timeout() {
+        Cut::NoHead
+    } else {
+        Cut::Broken
+    }
 }
 
 /// The next connection, once there is room for it

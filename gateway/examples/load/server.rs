@@ -76,7 +76,7 @@ async fn serve() -> Result<(), String> {
         let _ = tokio::io::AsyncBufReadExt::read_line(&mut input, &mut nothing).await;
         ended.cancel();
     });
-    postern_gateway::server::serve(listener, router, &server, stop).await;
+    postern_gateway::server::serve(listener, router, &server, &Arc::default(), stop).await;
     Ok(())
 }
 

@@ -25,6 +25,8 @@ pub struct ServerConfig {
     pub header_timeout: Period,
     /// How long a body may take to arrive
     pub body_timeout: Period,
+    /// How long a sender may take nothing of its answer
+    pub write_timeout: Period,
     /// How long a stop waits for what is under way
     pub drain: Period,
 }
@@ -40,6 +42,7 @@ impl Default for ServerConfig {
             max_connections: 10_000,
             header_timeout: Period::from_secs(10),
             body_timeout: Period::from_secs(30),
+            write_timeout: Period::from_secs(10),
             drain: Period::from_secs(20),
         }
     }

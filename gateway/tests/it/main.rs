@@ -11,4 +11,5 @@ mod admission;
 mod hostile;
 mod receiving;
 mod replay;
+mod wire;
 mod world;
