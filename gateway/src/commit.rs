@@ -12,8 +12,7 @@ use crate::sources::Source;
 use crate::store::{self, Commit, Committed, DeliveryId, NewEvent, Store, StoreFault};
 use crate::subscribe::Owed;
 
-/// Returns once everything is on durable storage, or was before. On a task of its own: a sender that hangs
-/// up in mid-commit must not keep the dispatcher from hearing of what was committed.
+/// Returns once everything is on durable storage, or was before, and has told the dispatcher
 pub async fn commit(
     store: &Arc<dyn Store>,
     wake: &Wake,
@@ -36,15 +35,11 @@ pub async fn commit(
         body_sha256: evidence.body_sha256(),
         events,
     };
-    let (store, wake) = (Arc::clone(store), wake.clone());
-    let work = tokio::spawn(async move {
-        let committed = store.commit(commit).await;
-        if matches!(committed, Ok(Committed::Fresh { .. })) {
-            wake.wake();
-        }
-        committed
-    });
-    work.await.unwrap_or(Err(StoreFault::Stopped))
+    let committed = store.commit(commit).await;
+    if matches!(committed, Ok(Committed::Fresh { .. })) {
+        wake.wake();
+    }
+    committed
 }
 
 fn new_event(owed: &Owed<'_>) -> NewEvent {

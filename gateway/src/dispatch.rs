@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admission::NotAdmitted;
 use crate::clock::Clock;
 use crate::metrics::Metrics;
+use crate::outage::Outage;
 use crate::store::{Claimed, Settled, SettledAs, Store};
 use cloudevent::CloudEvent;
 pub use destination::{Destination, Kind};
@@ -153,6 +154,7 @@ impl Dispatcher {
 
     async fn serve(self, destination: Arc<Destination>, stop: CancellationToken) {
         let mut attempts = JoinSet::new();
+        let claiming = Outage::of("claiming deliveries");
         loop {
             // Registered before looking: a commit in between is not missed
             let woken = self.wake.0.notified();
@@ -168,7 +170,7 @@ impl Dispatcher {
             let free = destination.concurrency.saturating_sub(attempts.len());
             let pause = match free {
                 0 => LONGEST_SLEEP,
-                _ => match self.claim(&destination, free).await {
+                _ => match self.claim(&destination, free, &claiming).await {
                     Ok(claimed) if !claimed.is_empty() => {
                         for claimed in claimed {
                             let (this, destination) = (self.clone(), Arc::clone(&destination));
@@ -193,16 +195,26 @@ impl Dispatcher {
         }
     }
 
-    async fn claim(&self, destination: &Destination, limit: usize) -> Result<Vec<Claimed>, ()> {
+    async fn claim(
+        &self,
+        destination: &Destination,
+        limit: usize,
+        claiming: &Outage,
+    ) -> Result<Vec<Claimed>, ()> {
         let now = self.clock.now();
         let lease = destination.timeout + LEASE_MARGIN;
         let until = now.plus_ms(i64::try_from(lease.as_millis()).unwrap_or(i64::MAX));
-        self.store
-            .claim(destination.name.clone(), limit, now, until)
-            .await
-            .map_err(|e| {
-                tracing::warn!(destination = %destination.name, error = %e, "no deliveries claimed");
-            })
+        let name = &destination.name;
+        match self.store.claim(name.clone(), limit, now, until).await {
+            Ok(claimed) => {
+                claiming.works();
+                Ok(claimed)
+            }
+            Err(e) => {
+                claiming.fails(1, &format_args!("for `{name}`: {e}"));
+                Err(())
+            }
+        }
     }
 
     /// How long nothing is due

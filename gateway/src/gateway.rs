@@ -18,6 +18,7 @@ use postern_egress::{Allowed, Client};
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::admission::NotAdmitted;
 use crate::clock::Clock;
@@ -26,6 +27,7 @@ use crate::dispatch::{Destination, Dispatcher, Running, StillAdmitted, Wake, des
 use crate::journal::{Journal, JournalThread};
 use crate::keys::Environment;
 use crate::metrics::Metrics;
+use crate::outage::Outage;
 use crate::pipeline::Pipeline;
 use crate::plans::Plans;
 use crate::receive::{Limits, Memory};
@@ -152,8 +154,9 @@ impl Gateway {
         options: Options,
     ) -> Result<Self, Faults> {
         let store: Arc<dyn Store> = Arc::new(Embedded::open(&config.store.path, options)?);
-        let (journal, thread) = Journal::open(&config.log).map_err(StartFault::Log)?;
         let metrics = Arc::new(Metrics::default());
+        let (journal, thread) =
+            Journal::open(&config.log, metrics.lines_lost.clone()).map_err(StartFault::Log)?;
         let wake = Wake::default();
         let state = Arc::new(ArcSwap::from_pointee(loaded.state));
         let dispatcher = Dispatcher {
@@ -170,13 +173,19 @@ impl Gateway {
             limits: Limits {
                 max_body_bytes: config.server.max_body_bytes,
                 body_timeout: config.server.body_timeout.duration(),
-                memory: Memory::new(config.server.max_memory_bytes),
+                // One body of the largest size must find room
+                memory: Memory::new(
+                    (config.server.max_memory_bytes)
+                        .max(config.server.max_body_bytes.saturating_mul(2)),
+                ),
             },
             state,
             store,
             journal,
             metrics,
             wake,
+            under_way: TaskTracker::new(),
+            ready: Outage::of("readiness"),
         };
         Ok(Self {
             pipeline: Arc::new(pipeline),
@@ -205,9 +214,16 @@ impl Gateway {
         let (limits, metrics) = (&self.config.server, &self.pipeline.metrics);
         let serving = server::serve(listener, self.router(), limits, metrics, stop);
         tokio::join!(serving, pruning);
+        let drain = self.config.server.drain.duration();
+        // Deliveries whose senders are gone end as well: what they commit and log is whole
+        let under_way = &self.pipeline.under_way;
+        under_way.close();
+        if tokio::time::timeout(drain, under_way.wait()).await.is_err() {
+            tracing::warn!(left = under_way.len(), "deliveries were cut off");
+        }
         let running = self.dispatch.lock().await.take();
         if let Some(running) = running {
-            running.stop(self.config.server.drain.duration()).await;
+            running.stop(drain).await;
         }
     }
 
@@ -229,6 +245,7 @@ impl Gateway {
     }
 
     async fn prune(&self, stop: CancellationToken) {
+        let pruning = Outage::of("pruning the store");
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -236,8 +253,9 @@ impl Gateway {
             }
             let now = self.pipeline.clock.now();
             let before = now.plus_ms(-self.config.store.retention.millis());
-            if let Err(e) = self.pipeline.store.prune(now, before).await {
-                tracing::warn!(error = %e, "nothing was pruned");
+            match self.pipeline.store.prune(now, before).await {
+                Ok(()) => pruning.works(),
+                Err(e) => pruning.fails(1, &e),
             }
         }
     }
@@ -252,31 +270,17 @@ async fn hook(
     let Ok(Path(source)) = source else {
         return respond::nothing_here();
     };
-    let _counted = InFlight::new(&pipeline);
-    pipeline.handle(&source, request).await
-}
-
-/// Counts a request for as long as it is worked on, though its sender may hang up at any time
-struct InFlight<'p>(&'p Pipeline);
-
-impl<'p> InFlight<'p> {
-    fn new(pipeline: &'p Pipeline) -> Self {
-        pipeline.metrics.in_flight.inc();
-        Self(pipeline)
-    }
-}
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.0.metrics.in_flight.dec();
-    }
+    pipeline.answer(source, request).await
 }
 
 async fn readyz(Extract(pipeline): Extract<Arc<Pipeline>>) -> Response {
     match pipeline.store.ready().await {
-        Ok(()) => "ready\n".into_response(),
+        Ok(()) => {
+            pipeline.ready.works();
+            "ready\n".into_response()
+        }
         Err(e) => {
-            tracing::warn!(error = %e, "not ready");
+            pipeline.ready.fails(1, &e);
             (StatusCode::SERVICE_UNAVAILABLE, "the store is not ready\n").into_response()
         }
     }

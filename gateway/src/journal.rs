@@ -7,17 +7,19 @@ mod ring;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
 use postern_contract::{Digest, EventId, Name, Sha256Hex, Timestamp};
+use prometheus_client::metrics::counter::Counter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::config::LogConfig;
+use crate::outage::Outage;
 use crate::store::embedded::make_private;
 use ring::{Lost, Ring};
 
@@ -185,10 +187,9 @@ pub struct Journal {
     counts: Arc<Counts>,
 }
 
-#[derive(Default)]
 struct Counts {
     /// Lines that are not in the log
-    lost: AtomicU64,
+    lost: Counter,
     /// Bytes of bodies that wait for the writer
     waiting: AtomicUsize,
 }
@@ -213,15 +214,20 @@ impl Drop for JournalThread {
 }
 
 impl Journal {
-    /// Opens the log, and cuts off what a crash has torn
-    pub fn open(config: &LogConfig) -> std::io::Result<(Self, JournalThread)> {
+    /// Opens the log, and cuts off what a crash has torn.
+    /// `lost` counts the lines that are not in the log.
+    pub fn open(config: &LogConfig, lost: Counter) -> std::io::Result<(Self, JournalThread)> {
         make_private(&config.path)?;
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(Counts {
+            lost,
+            waiting: AtomicUsize::new(0),
+        });
         let writer = Writer {
             lines: Ring::open(&config.path, ring::LINES, config.max_bytes)?,
             bodies: Ring::open(&config.path, ring::BODIES, config.max_body_bytes)?,
             counts: Arc::clone(&counts),
-            failing: false,
+            lines_written: Outage::of("writing the event log"),
+            bodies_written: Outage::of("keeping bodies beside the event log"),
         };
         let (lines, receiver) = mpsc::channel(QUEUE);
         let thread = std::thread::Builder::new()
@@ -246,13 +252,8 @@ impl Journal {
         let entry = Message::Entry(Box::new(entry));
         if self.lines.send_timeout(entry, LONGEST_WAIT).await.is_err() {
             self.counts.waiting.fetch_sub(held, Ordering::Relaxed);
-            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+            self.counts.lost.inc();
         }
-    }
-
-    /// Lines that could not be written
-    pub fn lost(&self) -> u64 {
-        self.counts.lost.load(Ordering::Relaxed)
     }
 }
 
@@ -260,7 +261,9 @@ struct Writer {
     lines: Ring,
     bodies: Ring,
     counts: Arc<Counts>,
-    failing: bool,
+    /// Of each ring its own: lines may fit where bodies do not, and must not say for them that all is well
+    lines_written: Outage,
+    bodies_written: Outage,
 }
 
 impl Writer {
@@ -278,11 +281,7 @@ impl Writer {
                 }
                 next = messages.try_recv().ok();
             }
-            // Idle: what is buffered becomes readable
-            let flushed = self.lines.flush();
-            self.note(flushed, true);
-            let flushed = self.bodies.flush();
-            self.note(flushed, false);
+            self.flush();
         }
     }
 
@@ -290,33 +289,36 @@ impl Writer {
         if let Ok(mut line) = serde_json::to_vec(&entry.line) {
             line.push(b'\n');
             let written = self.lines.write(&line);
-            self.note(written, true);
+            self.note_lines(written);
         }
         if let Some(body) = &entry.body {
             self.counts.waiting.fetch_sub(body.len(), Ordering::Relaxed);
             let written = self.bodies.write(&ring::record(&entry.line.id, body));
-            self.note(written, false);
+            note(&self.bodies_written, written);
         }
     }
 
-    /// Counts what is lost, and says so once until lines are written again
-    fn note(&mut self, written: Result<u64, Lost>, lines: bool) {
-        match written {
-            Ok(records) if lines && records > 0 && self.failing => {
-                self.failing = false;
-                let lost = self.counts.lost.load(Ordering::Relaxed);
-                tracing::info!(lost, "the event log is written again");
-            }
-            Ok(_) => {}
-            Err(Lost { records, why }) => {
-                if lines {
-                    self.counts.lost.fetch_add(records, Ordering::Relaxed);
-                }
-                if !std::mem::replace(&mut self.failing, true) {
-                    tracing::error!(error = %why, "the event log cannot be written: lines are lost");
-                }
-            }
+    /// Idle: what is buffered becomes readable
+    fn flush(&mut self) {
+        let flushed = self.lines.flush();
+        self.note_lines(flushed);
+        note(&self.bodies_written, self.bodies.flush());
+    }
+
+    fn note_lines(&self, written: Result<u64, Lost>) {
+        if let Err(Lost { records, .. }) = &written {
+            self.counts.lost.inc_by(*records);
         }
+        note(&self.lines_written, written);
+    }
+}
+
+fn note(outage: &Outage, written: Result<u64, Lost>) {
+    match written {
+        // Nothing was tried
+        Ok(0) => {}
+        Ok(_) => outage.works(),
+        Err(Lost { records, why }) => outage.fails(records, &why),
     }
 }
 
@@ -382,7 +384,7 @@ mod tests {
             max_bytes: 1 << 20,
             max_body_bytes: 1 << 20,
         };
-        let (journal, thread) = Journal::open(&config).unwrap();
+        let (journal, thread) = Journal::open(&config, Counter::default()).unwrap();
         for n in 0..3 {
             let body = (n == 1).then(|| Bytes::from_static(b"{\"a\":1}"));
             journal
@@ -419,7 +421,7 @@ mod tests {
             max_bytes: 16 << 10,
             max_body_bytes: 16 << 10,
         };
-        let (journal, thread) = Journal::open(&config).unwrap();
+        let (journal, thread) = Journal::open(&config, Counter::default()).unwrap();
         for n in 0..500 {
             journal
                 .record(Entry {
@@ -437,5 +439,53 @@ mod tests {
         assert!(bytes < 2 * (16 << 10) + 4096, "{bytes}");
         let newest = read(dir.path(), 1, |_| true).unwrap();
         assert_eq!(newest[0].id, "line-499");
+    }
+
+    /// Writes 50 lines with bodies into rings of which one or both have lost their directory; what was said,
+    /// and how many lines were lost
+    fn written(lines_fit: bool, bodies_fit: bool) -> (Vec<String>, u64) {
+        let open = |fits: bool, kind| {
+            let dir = tempfile::tempdir().unwrap();
+            let ring = Ring::open(dir.path(), kind, 1 << 20).unwrap();
+            // Dropped, it takes no new file
+            (ring, fits.then_some(dir))
+        };
+        let (lines, _lines_dir) = open(lines_fit, ring::LINES);
+        let (bodies, _bodies_dir) = open(bodies_fit, ring::BODIES);
+        let lost = Counter::default();
+        let mut writer = Writer {
+            lines,
+            bodies,
+            counts: Arc::new(Counts {
+                lost: lost.clone(),
+                waiting: AtomicUsize::new(50),
+            }),
+            lines_written: Outage::of("lines"),
+            bodies_written: Outage::of("bodies"),
+        };
+        let messages = crate::outage::tests::said(|| {
+            for n in 0..50 {
+                let body = Some(Bytes::from_static(b"x"));
+                writer.write(&Entry {
+                    line: line(n),
+                    body,
+                });
+                writer.flush();
+            }
+        });
+        (messages, lost.get())
+    }
+
+    #[test]
+    fn what_is_lost_is_counted_and_said_once_though_lines_fit_where_bodies_do_not() {
+        assert_eq!(written(true, true), (Vec::new(), 0));
+        // Bodies are kept for a while only: they are not counted as lines
+        let (said, lost) = written(true, false);
+        assert_eq!((said.len(), lost), (1, 0), "{said:?}");
+        assert!(said[0].starts_with("ERROR bodies fails"), "{said:?}");
+        let (said, lost) = written(false, true);
+        assert_eq!((said.len(), lost), (1, 50), "{said:?}");
+        assert!(said[0].starts_with("ERROR lines fails"), "{said:?}");
+        assert_eq!(written(false, false).0.len(), 2);
     }
 }

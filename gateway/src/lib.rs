@@ -15,6 +15,7 @@ pub mod gateway;
 pub mod journal;
 pub mod keys;
 pub mod metrics;
+pub mod outage;
 pub mod pipeline;
 pub mod plans;
 pub mod project;

@@ -74,6 +74,8 @@ pub struct Metrics {
     pub attempts: Family<AttemptLabels, Counter>,
     /// Connections that were ended before their time, by reason
     pub cuts: Family<CutLabels, Counter>,
+    /// Lines that are not in the event log
+    pub lines_lost: Counter,
     /// Requests under way
     pub in_flight: Gauge,
     /// From the commit's start to durable storage
@@ -87,6 +89,7 @@ impl Default for Metrics {
         let events = Counter::default();
         let attempts = Family::default();
         let cuts = Family::default();
+        let lines_lost = Counter::default();
         let in_flight = Gauge::default();
         // 100 µs to 3.3 s
         let commit_seconds = Histogram::new(exponential_buckets(0.0001, 2.0, 16));
@@ -98,6 +101,11 @@ impl Default for Metrics {
             "Connections ended before their time",
             cuts.clone(),
         );
+        registry.register(
+            "log_lines_lost",
+            "Lines that are not in the event log",
+            lines_lost.clone(),
+        );
         registry.register("in_flight", "Requests under way", in_flight.clone());
         registry.register("commit_seconds", "Time of a commit", commit_seconds.clone());
         Self {
@@ -106,6 +114,7 @@ impl Default for Metrics {
             events,
             attempts,
             cuts,
+            lines_lost,
             in_flight,
             commit_seconds,
         }

@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::response::Response;
 use postern_contract::canonical::NotCanonical;
 use postern_profiles::{Malformed, Outcome, Refusal, Reply};
+use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::commit::commit;
@@ -16,6 +17,7 @@ use crate::decide::decide;
 use crate::dispatch::Wake;
 use crate::journal::Journal;
 use crate::metrics::Metrics;
+use crate::outage::Outage;
 use crate::project::project;
 use crate::receive::{Limits, NotReceived, receive};
 use crate::respond::{Answer, respond};
@@ -41,6 +43,10 @@ pub struct Pipeline {
     pub metrics: Arc<Metrics>,
     /// Tells the dispatcher of new work
     pub wake: Wake,
+    /// The deliveries that are worked on
+    pub under_way: TaskTracker,
+    /// What `/readyz` has told so far
+    pub ready: Outage,
 }
 
 /// Why a delivery goes no further
@@ -62,8 +68,20 @@ pub enum Stop {
 }
 
 impl Pipeline {
-    /// Answers one request to `/hooks/<name>`
-    pub async fn handle(&self, name: &str, request: http::Request<Body>) -> Response {
+    /// Answers one request to `/hooks/<name>`. On a task of its own: a sender that hangs up, and be it in
+    /// mid-commit, takes neither the delivery's line from the log nor new work from the dispatcher.
+    pub async fn answer(self: Arc<Self>, name: String, request: http::Request<Body>) -> Response {
+        let tracker = self.under_way.clone();
+        let work = tracker.spawn(async move {
+            let _counted = InFlight::new(&self.metrics);
+            self.handle(&name, request).await
+        });
+        // Broken off: nothing was promised
+        work.await
+            .unwrap_or_else(|_| respond(&Answer::Unavailable, None))
+    }
+
+    async fn handle(&self, name: &str, request: http::Request<Body>) -> Response {
         let state = self.state.load_full();
         let Some(served) = state.served(name) else {
             return respond(&Answer::NoSource, None);
@@ -86,7 +104,7 @@ impl Pipeline {
         trail: &mut Trail,
     ) -> Result<Answer, Stop> {
         let source = &served.source;
-        let raw = receive(request, &self.limits, || self.clock.now())
+        let raw = receive(request, &self.limits, &source.share, || self.clock.now())
             .await
             .map_err(Stop::NotReceived)?;
         trail.received(&raw);
@@ -124,5 +142,21 @@ impl Pipeline {
             Committed::Fresh { events } => Answer::Accepted(events),
             Committed::Replay { events } => Answer::Replay(events),
         })
+    }
+}
+
+/// Counts a request for as long as it is worked on
+struct InFlight<'m>(&'m Metrics);
+
+impl<'m> InFlight<'m> {
+    fn new(metrics: &'m Metrics) -> Self {
+        metrics.in_flight.inc();
+        Self(metrics)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.dec();
     }
 }

@@ -46,8 +46,8 @@ pub enum NotReceived {
     /// An encoding of the body that the profile does not speak of
     #[error("the body is encoded as `{0}`, which the profile does not speak of")]
     Encoded(String),
-    /// The bodies under way take all the memory that they may
-    #[error("the bodies under way take all the memory that they may")]
+    /// The bodies of this source, or all together, take all the memory that they may
+    #[error("the bodies of this source take their share of the memory, or all bodies take it up")]
     NoMemory,
 }
 
@@ -86,15 +86,16 @@ pub struct Limits {
     pub memory: Memory,
 }
 
-/// Receives `request` whole. `at` is asked for the time once the body is complete.
+/// Receives `request` whole, at the expense of `share`. `at` is asked for the time once the body is complete.
 pub async fn receive(
     request: http::Request<Body>,
     limits: &Limits,
+    share: &Share,
     at: impl FnOnce() -> Timestamp,
 ) -> Result<RawDelivery, NotReceived> {
     let (head, body) = request.into_parts();
     plain(&head.headers)?;
-    let mut memory = limits.memory.reserve();
+    let mut memory = limits.memory.reserve(share);
     let body = tokio::time::timeout(
         limits.body_timeout,
         collect(body, limits.max_body_bytes, &mut memory),
@@ -161,12 +162,18 @@ async fn collect(
     })
 }
 
-/// The bytes that all bodies under way may take together
+/// The bytes that all bodies under way may take together. A source may hold no more than what it leaves
+/// free: alone half of all, beside n others that are as greedy a part of n + 2, so that no source takes the
+/// last byte from the rest. What counts is what has arrived, not what a sender announces.
 #[derive(Clone, Debug)]
 pub struct Memory {
     used: Arc<AtomicUsize>,
     max: usize,
 }
+
+/// What the bodies of one source hold
+#[derive(Clone, Debug, Default)]
+pub struct Share(Arc<AtomicUsize>);
 
 impl Memory {
     /// Room for `max` bytes
@@ -176,26 +183,30 @@ impl Memory {
             max,
         }
     }
-    fn reserve(&self) -> Reservation {
+    fn reserve(&self, share: &Share) -> Reservation {
         Reservation {
             of: self.clone(),
+            share: share.clone(),
             bytes: 0,
         }
     }
 }
 
-/// One body's share, given back on drop
+/// One body's bytes, given back on drop
 #[derive(Debug)]
 struct Reservation {
     of: Memory,
+    share: Share,
     bytes: usize,
 }
 
 impl Reservation {
     fn grow(&mut self, bytes: usize) -> Result<(), NotReceived> {
-        let before = self.of.used.fetch_add(bytes, Ordering::Relaxed);
+        // Added before it is judged: bodies that race may both be refused, and never both be let in
+        let add = |to: &AtomicUsize| to.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        let (all, own) = (add(&self.of.used), add(&self.share.0));
         self.bytes += bytes;
-        if before.saturating_add(bytes) > self.of.max {
+        if own > self.of.max.saturating_sub(all) {
             return Err(NotReceived::NoMemory);
         }
         Ok(())
@@ -205,6 +216,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.of.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.share.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -227,7 +239,7 @@ mod tests {
     }
 
     async fn body(request: http::Request<Body>, limits: &Limits) -> Result<Bytes, NotReceived> {
-        receive(request, limits, || Timestamp::EPOCH)
+        receive(request, limits, &Share::default(), || Timestamp::EPOCH)
             .await
             .map(|raw| raw.body)
     }
@@ -255,14 +267,44 @@ mod tests {
 
     #[tokio::test]
     async fn memory_is_shared_and_given_back() {
-        let limits = limits(10, 15);
-        let first = receive(chunks(&[b"1234567890"]), &limits, || Timestamp::EPOCH).await;
+        let limits = limits(10, 25);
+        let first = receive(chunks(&[b"1234567890"]), &limits, &Share::default(), || {
+            Timestamp::EPOCH
+        })
+        .await;
+        // 15 are left, and another source may hold as many as it leaves free
+        assert!(body(chunks(&[b"1234567"]), &limits).await.is_ok());
         assert_eq!(
-            body(chunks(&[b"123456"]), &limits).await,
+            body(chunks(&[b"1234", b"5678"]), &limits).await,
             Err(NotReceived::NoMemory)
         );
         drop(first);
-        assert!(body(chunks(&[b"123456"]), &limits).await.is_ok());
+        assert!(body(chunks(&[b"12345678"]), &limits).await.is_ok());
+    }
+
+    #[test]
+    fn no_source_takes_the_last_of_the_memory_from_another() {
+        let memory = Memory::new(1_200);
+        // Bodies of 10 bytes until no more is let in, every one of them held back
+        let greedy = |share: &Share| {
+            let mut held = Vec::new();
+            loop {
+                let mut one = memory.reserve(share);
+                if one.grow(10).is_err() {
+                    return held;
+                }
+                held.push(one);
+            }
+        };
+        // A half; then of what is left a half; and so on
+        let shares = [Share::default(), Share::default(), Share::default()];
+        let held: Vec<_> = shares.iter().map(&greedy).collect();
+        assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [60, 30, 15]);
+        // Who holds the most gets nothing more, and a newcomer does
+        assert!(memory.reserve(&shares[0]).grow(10).is_err());
+        assert!(memory.reserve(&Share::default()).grow(10).is_ok());
+        drop(held);
+        assert_eq!(greedy(&shares[2]).len(), 60);
     }
 
     #[tokio::test]

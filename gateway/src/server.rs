@@ -25,6 +25,7 @@ use tower::ServiceExt;
 
 use crate::config::ServerConfig;
 use crate::metrics::{Cut, Metrics};
+use crate::outage::Outage;
 use crate::respond::{self, NotRead};
 use wire::{Told, Turn, Wire};
 
@@ -61,10 +62,11 @@ pub async fn serve(
     let graceful = GracefulShutdown::new();
     let tasks = TaskTracker::new();
     let give_up = CancellationToken::new();
+    let accepting = Outage::of("accepting connections");
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
-            accepted = accept(&listener, &connections) => accepted,
+            accepted = accept(&listener, &connections, &accepting) => accepted,
         };
         let Some((stream, peer, permit)) = accepted else {
             continue;
@@ -152,10 +154,12 @@ fn why(error: &hyper::Error) -> Cut {
 async fn accept(
     listener: &TcpListener,
     connections: &Arc<Semaphore>,
+    accepting: &Outage,
 ) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let permit = Arc::clone(connections).acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((stream, peer)) => {
+            accepting.works();
             // Answers are small and whole: waiting for more only delays the acknowledgement
             if let Err(e) = stream.set_nodelay(true) {
                 tracing::debug!(%peer, error = %e, "no TCP_NODELAY");
@@ -163,7 +167,7 @@ async fn accept(
             Some((stream, peer, permit))
         }
         Err(e) => {
-            tracing::warn!(error = %e, "a connection was not accepted");
+            accepting.fails(1, &e);
             tokio::time::sleep(NO_DESCRIPTOR).await;
             None
         }

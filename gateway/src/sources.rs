@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use crate::admission::SourceFacts;
 use crate::config::{Period, SourceConfig};
 use crate::keys::{self, Environment, KeyFault};
+use crate::receive::Share;
 
 /// One endpoint, `POST /hooks/<name>`
 pub struct Source {
@@ -28,6 +29,8 @@ pub struct Source {
     pub window: Period,
     /// How many deliveries may be under way
     pub in_flight: Arc<Semaphore>,
+    /// The memory that its bodies hold
+    pub share: Share,
 }
 
 /// A source that cannot be used as configured
@@ -129,6 +132,7 @@ impl Source {
             grants,
             window: config.window,
             in_flight: Arc::new(Semaphore::new(config.max_in_flight.max(1))),
+            share: Share::default(),
         })
     }
 

@@ -15,7 +15,8 @@ pub struct ServerConfig {
     pub listen: SocketAddr,
     /// The most bytes of a body; more is answered 413
     pub max_body_bytes: usize,
-    /// The most bytes of all bodies in memory at once; more is answered 503
+    /// The most bytes of all bodies in memory at once, never less than twice `max_body_bytes`. The bodies of
+    /// one source may take no more than they leave free, so at most half of it; more is answered 503
     pub max_memory_bytes: usize,
     /// The most bytes of a request's line and headers; more is answered 431
     pub max_header_bytes: usize,

@@ -8,6 +8,7 @@
 )]
 
 mod admission;
+mod hangup;
 mod hostile;
 mod receiving;
 mod replay;
