@@ -30,7 +30,7 @@ async fn a_sender_that_hangs_up_in_mid_commit_leaves_its_line() {
     let told = Mutex::new(told);
     let mut setup = Setup::new();
     setup.options = Options::at_each_step(move |step| {
-        if step == Step::InTransaction {
+        if step == Step::BeforeSync {
             let _ = reached.send(());
             let _ = told.lock().unwrap().recv();
         }
