@@ -5,34 +5,40 @@ use std::path::Path;
 use figment::Figment;
 use figment::providers::{Format as _, Toml};
 use postern_gateway::config::Config;
-use postern_gateway::{Faults, Loaded};
+use postern_gateway::{Faults, Loaded, files};
 
 use crate::environment;
 use crate::failure::Failure;
 use crate::output::Output;
 
+/// The most bytes of a configuration
+const MAX_BYTES: u64 = 4 << 20;
+
 /// The configuration in `file`, its relative paths taken from the file's directory
 pub fn read(file: &Path) -> Result<Config, Failure> {
-    if let Err(e) = std::fs::metadata(file) {
-        return Err(Failure::unreadable(file, &e)
-            .hint("see docs/how-to/run-the-gateway.md for a first configuration"));
-    }
-    let config: Config = Figment::from(Toml::file_exact(file))
-        .extract()
-        .map_err(|e| {
-            let said: Vec<String> = e.into_iter().map(|e| plain(&e.to_string())).collect();
-            Failure::call(
-                "configuration",
-                format!("`{}`: {}", file.display(), said.join("; ")),
-            )
-        })?;
+    let bytes = files::read(file, MAX_BYTES).map_err(|e| {
+        Failure::unreadable(file, &e)
+            .hint("see docs/how-to/run-the-gateway.md for a first configuration")
+    })?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let why = format!("`{}`: {}", file.display(), e.utf8_error());
+        Failure::call("configuration", why)
+    })?;
+    let config: Config = Figment::from(Toml::string(&text)).extract().map_err(|e| {
+        let said: Vec<String> = e.into_iter().map(|e| plain(&e.to_string())).collect();
+        Failure::call(
+            "configuration",
+            format!("`{}`: {}", file.display(), said.join("; ")),
+        )
+    })?;
     let base = file.parent().unwrap_or(Path::new("."));
     Ok(config.rooted_at(base))
 }
 
-/// figment has profiles, which we do not use: their name says nothing to an operator
+/// figment has profiles, which we do not use, and a name for text: they say nothing to an operator
 fn plain(said: &str) -> String {
     said.replace("\"default.", "\"")
+        .replace(" in TOML source string", "")
 }
 
 /// Everything that the configuration names, checked; every fault is said

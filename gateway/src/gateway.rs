@@ -17,6 +17,7 @@ use postern_contract::{Name, Timestamp};
 use postern_egress::{Allowed, Client};
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -227,9 +228,24 @@ impl Gateway {
         }
     }
 
-    /// Puts newly loaded files in place. Deliveries under way end under the state that they began with;
-    /// queued ones keep their digest, and go out if it is still admitted.
-    pub async fn reload(&self, loaded: Loaded) {
+    /// Has `load` read the files on a thread that may wait for a disk, and puts them in place; meanwhile
+    /// everything goes on. The outer error says that `load` broke off.
+    pub async fn reload<E: Send + 'static>(
+        &self,
+        load: impl FnOnce() -> Result<Loaded, E> + Send + 'static,
+    ) -> Result<Result<(), E>, JoinError> {
+        match tokio::task::spawn_blocking(load).await? {
+            Ok(loaded) => {
+                self.replace(loaded).await;
+                Ok(Ok(()))
+            }
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    /// Deliveries under way end under the state that they began with; queued ones keep their digest, and go
+    /// out if it is still admitted.
+    async fn replace(&self, loaded: Loaded) {
         self.pipeline.state.store(Arc::new(loaded.state));
         let mut dispatcher = self.dispatcher.lock().await;
         dispatcher.client = loaded.client;

@@ -7,6 +7,7 @@ use postern_contract::Secret;
 use postern_contract::fault::{Fault, Party};
 
 use crate::config::KeyConfig;
+use crate::files;
 
 /// Reads an environment variable; the command line alone may touch the environment
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
@@ -80,7 +81,8 @@ pub fn load(config: &KeyConfig, environment: Environment<'_>) -> Result<LoadedKe
         }
         (None, Some(file), None) => {
             let name = file.display().to_string();
-            let value = read(file).map_err(|e| KeyFault::Unreadable(file.clone(), e))?;
+            let value = files::read(file, MAX_FILE_BYTES)
+                .map_err(|e| KeyFault::Unreadable(file.clone(), e))?;
             let secret = full(without_newline(value), &name)?;
             let short = file.file_name().map(|n| n.to_string_lossy().into_owned());
             (short.unwrap_or(name), Material::Secret(secret))
@@ -93,16 +95,6 @@ pub fn load(config: &KeyConfig, environment: Environment<'_>) -> Result<LoadedKe
         material,
         not_after: config.not_after,
     })
-}
-
-fn read(file: &std::path::Path) -> std::io::Result<Vec<u8>> {
-    let size = std::fs::metadata(file)?.len();
-    if size > MAX_FILE_BYTES {
-        return Err(std::io::Error::other(format!(
-            "{size} bytes: at most {MAX_FILE_BYTES}"
-        )));
-    }
-    std::fs::read(file)
 }
 
 fn full(value: Vec<u8>, what: &str) -> Result<Secret, KeyFault> {

@@ -11,6 +11,7 @@ pub mod commit;
 pub mod config;
 pub mod decide;
 pub mod dispatch;
+pub mod files;
 pub mod gateway;
 pub mod journal;
 pub mod keys;

@@ -10,6 +10,8 @@ use postern_contract::fault::{Fault, Party};
 use postern_contract::{Admission, Digest, Subscription, canonical};
 use postern_predicates::Trigger;
 
+use crate::files;
+
 /// The most bytes of one frozen document
 const MAX_DOCUMENT_BYTES: u64 = 4 << 20;
 
@@ -139,7 +141,7 @@ fn read_all(dir: &Path, faults: &mut Vec<PlanFault>) -> Vec<File> {
     paths.sort();
     paths
         .into_iter()
-        .filter_map(|path| match read(&path) {
+        .filter_map(|path| match files::read(&path, MAX_DOCUMENT_BYTES) {
             Ok(bytes) => Some(File { path, bytes }),
             Err(e) => {
                 faults.push(PlanFault::Unreadable(path, e));
@@ -147,16 +149,6 @@ fn read_all(dir: &Path, faults: &mut Vec<PlanFault>) -> Vec<File> {
             }
         })
         .collect()
-}
-
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    let size = std::fs::metadata(path)?.len();
-    if size > MAX_DOCUMENT_BYTES {
-        return Err(std::io::Error::other(format!(
-            "{size} bytes: at most {MAX_DOCUMENT_BYTES}"
-        )));
-    }
-    std::fs::read(path)
 }
 
 fn trigger(file: &File) -> Result<Trigger, PlanFault> {

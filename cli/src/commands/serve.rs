@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use postern_gateway::Gateway;
 use postern_gateway::clock::SystemClock;
 use postern_gateway::store::Options;
+use postern_gateway::{Faults, Gateway, Loaded};
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::configuration;
+use crate::environment;
 use crate::failure::Failure;
 use crate::logging;
 use crate::output::{Exit, Output};
@@ -64,7 +65,7 @@ pub fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     logging::start(output.json(), false);
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|e| Failure::around("runtime", format!("no runtime: {e}")))?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let listen = config.server.listen;
         let gateway = Gateway::open(config, loaded, Arc::new(SystemClock), Options::default())
             .map_err(|faults| configuration::first(faults, output))?;
@@ -84,7 +85,10 @@ pub fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         }
         tracing::info!("stopped");
         Ok(Exit::Done)
-    })
+    });
+    // Only a reload can still wait for its files: nobody waits for it
+    runtime.shutdown_background();
+    ended
 }
 
 /// Drains on SIGTERM and SIGINT, reloads on SIGHUP; never ends while signals can be heard
@@ -98,26 +102,49 @@ async fn signals(
     let mut terminate = hear(SignalKind::terminate())?;
     let mut interrupt = hear(SignalKind::interrupt())?;
     let mut hangup = hear(SignalKind::hangup())?;
-    loop {
-        tokio::select! {
-            _ = terminate.recv() => stop.cancel(),
-            _ = interrupt.recv() => stop.cancel(),
-            _ = hangup.recv() => reload(gateway, file, output).await,
+    let stops = async {
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => stop.cancel(),
+                _ = interrupt.recv() => stop.cancel(),
+            }
         }
+    };
+    // Beside each other: a disk that keeps a reload waiting must not keep a stop waiting
+    let reloads = async {
+        loop {
+            hangup.recv().await;
+            reload(gateway, file, output).await;
+        }
+    };
+    tokio::select! {
+        ended = stops => ended,
+        ended = reloads => ended,
     }
+}
+
+/// Why a reload keeps the old state
+enum NotLoaded {
+    Unread(Failure),
+    Refused(Faults),
 }
 
 /// Puts new files in place, or says what is wrong with them and goes on with the old
 async fn reload(gateway: &Gateway, file: &std::path::Path, output: &Output) {
-    let loaded = configuration::read(file).and_then(|config| configuration::load(&config, output));
-    match loaded {
-        Ok(loaded) => {
-            gateway.reload(loaded).await;
+    let file = file.to_owned();
+    let load = move || {
+        let config = configuration::read(&file).map_err(NotLoaded::Unread)?;
+        Loaded::new(&config, &environment::bytes).map_err(NotLoaded::Refused)
+    };
+    let failure = match gateway.reload(load).await {
+        Ok(Ok(())) => {
             tracing::info!("reloaded sources, destinations, plans and admissions");
+            return;
         }
-        Err(failure) => {
-            output.failure(&failure);
-            tracing::error!(code = failure.code, "not reloaded: the old state goes on");
-        }
-    }
+        Ok(Err(NotLoaded::Unread(failure))) => failure,
+        Ok(Err(NotLoaded::Refused(faults))) => configuration::first(faults, output),
+        Err(e) => Failure::around("reload", format!("reading broke off: {e}")),
+    };
+    output.failure(&failure);
+    tracing::error!(code = failure.code, "not reloaded: the old state goes on");
 }

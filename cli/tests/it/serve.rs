@@ -17,6 +17,8 @@ use sha2::Sha256;
 use crate::support::postern;
 
 const SECRET: &str = "kill nine";
+/// Ends a wait for what does not come
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Compiled, admitted and configured below `dir`; where it will listen
 fn set_up(dir: &Path) -> SocketAddr {
@@ -141,6 +143,7 @@ fn post(at: SocketAddr, n: u64) -> Option<(u16, Vec<String>)> {
         body.len()
     );
     let mut stream = TcpStream::connect(at).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
     stream.write_all(request.as_bytes()).ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
@@ -264,4 +267,42 @@ fn what_an_operator_asks_has_answers_and_no_secret_shows() {
     let unset = postern(&["serve", "--check"]).dir(dir.path()).run();
     assert_eq!(unset.code, 1);
     assert!(unset.err.contains("HOOK_SECRET"), "{}", unset.err);
+}
+
+#[test]
+fn a_reload_that_finds_a_pipe_stops_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = set_up(dir.path());
+    let mut served = serve(dir.path(), at);
+    let pipe = dir.path().join("admissions/pipe.json");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let id = served.0.id().to_string();
+    let tell = |signal: &str| {
+        let told = Command::new("kill").args([signal, &id]).status();
+        assert!(told.unwrap().success());
+    };
+    tell("-HUP");
+    let (status, _) = post(at, 1).unwrap();
+    assert_eq!(status, 202);
+    let checked = postern(&["serve", "--check"])
+        .dir(dir.path())
+        .env("HOOK_SECRET", SECRET)
+        .run();
+    assert_eq!(checked.code, 1);
+    assert!(
+        checked.err.contains("admissions/pipe.json"),
+        "{}",
+        checked.err
+    );
+    tell("-TERM");
+    let patience = Instant::now() + PATIENCE;
+    let ended = loop {
+        if let Some(ended) = served.0.try_wait().unwrap() {
+            break ended;
+        }
+        assert!(Instant::now() < patience, "the gateway does not stop");
+        std::thread::yield_now();
+    };
+    assert!(ended.success());
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use postern_gateway::Loaded;
 use postern_gateway::store::{Options, Step, StoreFault};
 
-use crate::world::{NOW, Setup, World, load, opened, send, signed};
+use crate::world::{NOW, Setup, World, environment, opened, send, signed};
 
 #[tokio::test]
 async fn report_a29_a30_a_copy_commits_nothing_under_whatever_id() {
@@ -104,16 +105,62 @@ async fn report_d36_a_store_that_cannot_commit_is_a_503_and_recovers() {
     }
 }
 
+async fn reload(world: &World) {
+    let config = world.config.clone();
+    let load = move || Loaded::new(&config, &environment);
+    world.gateway.reload(load).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_pipe_among_the_admissions_is_named_and_the_old_state_goes_on() {
+    let world = World::open(Setup::new());
+    let pipe = world.dir().join("admissions/b.json");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let config = world.config.clone();
+    let load = move || Loaded::new(&config, &environment).map_err(|faults| faults.0);
+    let reloading = world.gateway.reload(load);
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(60), reloading).await;
+    let faults = ended.unwrap().unwrap().unwrap_err();
+    let said: Vec<String> = faults.iter().map(|fault| fault.to_string()).collect();
+    let expected = format!("`{}` cannot be read: no regular file", pipe.display());
+    assert_eq!(said, [expected]);
+    assert_eq!(world.deliver("d-1", &opened(1)).await.status, 202);
+}
+
+#[tokio::test]
+async fn deliveries_are_received_while_a_reload_waits_for_its_files() {
+    let world = World::open(Setup::new());
+    let (go_on, told) = std::sync::mpsc::channel::<()>();
+    let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    let config = world.config.clone();
+    let load = move || {
+        let _ = begun.send(());
+        // As on a disk that does not answer
+        let _ = told.recv();
+        Loaded::new(&config, &environment)
+    };
+    let receiving = async {
+        begins.recv().await.unwrap();
+        let answer = world.deliver("d-1", &opened(1)).await;
+        go_on.send(()).unwrap();
+        answer.status
+    };
+    let (reloaded, status) = tokio::join!(world.gateway.reload(load), receiving);
+    assert_eq!(status, 202);
+    reloaded.unwrap().unwrap();
+}
+
 #[tokio::test]
 async fn a_reload_keeps_what_is_queued_and_revoking_ends_it() {
     let world = World::open(Setup::new());
     assert_eq!(world.deliver("d-1", &opened(1)).await.status, 202);
     let digest = world.reader().events(1).unwrap()[0].deliveries[0].subscription;
     assert_eq!(digest, world.subscription);
-    world.gateway.reload(load(&world.config)).await;
+    reload(&world).await;
     assert_eq!(world.deliver("d-2", &opened(2)).await.status, 202);
     std::fs::remove_file(world.dir().join("admissions/a.json")).unwrap();
-    world.gateway.reload(load(&world.config)).await;
+    reload(&world).await;
     assert_eq!(world.deliver("d-3", &opened(3)).await.status, 204);
     let queued = world.reader().deliveries(None, 10).unwrap();
     assert!(
