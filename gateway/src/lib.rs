@@ -13,6 +13,7 @@ pub mod decide;
 pub mod dispatch;
 pub mod files;
 pub mod gateway;
+pub mod hops;
 pub mod journal;
 pub mod keys;
 pub mod metrics;

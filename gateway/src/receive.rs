@@ -13,6 +13,7 @@ use http_body_util::BodyExt;
 use postern_contract::Timestamp;
 use postern_contract::fault::{Fault, Party, Retry};
 
+use crate::hops;
 use crate::server::Peer;
 
 /// The most that is set aside on a sender's word alone
@@ -46,6 +47,9 @@ pub enum NotReceived {
     /// An encoding of the body that the profile does not speak of
     #[error("the body is encoded as `{0}`, which the profile does not speak of")]
     Encoded(String),
+    /// Another gateway, or this one, has dispatched it: a destination leads back to a source
+    #[error("a gateway has dispatched it: a destination leads back to this source")]
+    Loop,
     /// The bodies of this source, or all together, take all the memory that they may
     #[error("the bodies of this source take their share of the memory, or all bodies take it up")]
     NoMemory,
@@ -58,12 +62,14 @@ impl Fault for NotReceived {
             Self::TooSlow(_) => "body-too-slow",
             Self::Cut => "body-cut",
             Self::Encoded(_) => "content-encoding",
+            Self::Loop => "hop-limit",
             Self::NoMemory => "no-memory",
         }
     }
     fn fault(&self) -> Party {
         match self {
             Self::NoMemory => Party::Us,
+            Self::Loop => Party::Operator,
             _ => Party::Sender,
         }
     }
@@ -94,6 +100,9 @@ pub async fn receive(
     at: impl FnOnce() -> Timestamp,
 ) -> Result<RawDelivery, NotReceived> {
     let (head, body) = request.into_parts();
+    if !hops::within_limit(&head.headers) {
+        return Err(NotReceived::Loop);
+    }
     plain(&head.headers)?;
     let mut memory = limits.memory.reserve(share);
     let body = tokio::time::timeout(

@@ -209,6 +209,11 @@ fn not_received(why: &NotReceived) -> Response {
             "content-encoding",
             "send the body without a content encoding",
         ),
+        NotReceived::Loop => problem(
+            StatusCode::LOOP_DETECTED,
+            "hop-limit",
+            "a gateway has dispatched this delivery: it is not taken again",
+        ),
         NotReceived::NoMemory => later(
             StatusCode::SERVICE_UNAVAILABLE,
             "no-memory",

@@ -26,6 +26,7 @@ const OURS: &[&str] = &[
     "expect",
     "host",
     "keep-alive",
+    "postern-hops",
     "proxy-connection",
     "te",
     "trailer",

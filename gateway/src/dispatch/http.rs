@@ -12,6 +12,7 @@ use super::cloudevent::{CloudEvent, STRUCTURED};
 use super::destination::Http;
 use super::{Attempt, retry, standard_webhooks};
 use crate::config::ModeConfig;
+use crate::hops::{HOPS, LEAVING};
 use crate::store::Claimed;
 
 /// The most characters of an answer that the log keeps
@@ -52,6 +53,7 @@ pub(super) async fn attempt(
     signed
         .iter()
         .for_each(|(name, value)| set(&mut headers, name, value));
+    headers.insert(HOPS, LEAVING);
     let outbound = Outbound {
         url: to.url.clone(),
         headers,

@@ -9,6 +9,7 @@
 
 mod admission;
 mod hangup;
+mod hops;
 mod hostile;
 mod receiving;
 mod replay;
