@@ -1,3 +1,5 @@
+//! A segment on disk: what a reader finds after it was cut, damaged, appended to or removed.
+
 use super::*;
 
 fn open(dir: &Path) -> Segments {
