@@ -41,6 +41,7 @@ fn run(connector: &Connector, trigger: &str, dir: &Path) -> (Value, Value) {
     let profile = Catalogue::embedded().get(trigger.profile()).unwrap();
     let parts = RequestParts {
         method: &request.method,
+        url: &request.url,
         headers: &request,
         body: &body,
     };

@@ -615,6 +615,49 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// This value as a document of its own: numbers as they are spelled, repeated keys repeated
+    pub fn to_document(self) -> Result<Document, MalformedBody> {
+        let mut text = Vec::new();
+        self.write(&mut text);
+        Document::parse(text.into())
+    }
+
+    /// As JSON. Nesting is bounded by the parser.
+    fn write(self, out: &mut Vec<u8>) {
+        let string = |text: &str, out: &mut Vec<u8>| {
+            out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
+        };
+        match self.kind() {
+            Kind::Null => out.extend_from_slice(b"null"),
+            Kind::Boolean if self.as_bool() == Some(true) => out.extend_from_slice(b"true"),
+            Kind::Boolean => out.extend_from_slice(b"false"),
+            Kind::Number => out.extend_from_slice(self.doc.bytes(self.node())),
+            Kind::String => string(self.as_str().unwrap_or_default(), out),
+            Kind::Array => {
+                out.push(b'[');
+                for (n, item) in self.items().into_iter().flatten().enumerate() {
+                    if n > 0 {
+                        out.push(b',');
+                    }
+                    item.write(out);
+                }
+                out.push(b']');
+            }
+            Kind::Object => {
+                out.push(b'{');
+                for (n, (key, value)) in self.members().into_iter().flatten().enumerate() {
+                    if n > 0 {
+                        out.push(b',');
+                    }
+                    string(key, out);
+                    out.push(b':');
+                    value.write(out);
+                }
+                out.push(b'}');
+            }
+        }
+    }
+
     /// Follows `pointer` from this value
     pub fn resolve(self, pointer: &Pointer) -> Resolution<'a> {
         let mut at = self;

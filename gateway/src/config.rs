@@ -77,6 +77,9 @@ pub struct SourceConfig {
     /// The live secrets or public keys; several while one is being replaced
     #[serde(default)]
     pub keys: Vec<KeyConfig>,
+    /// What the profile must know beside its keys, such as `base_url`: see its page
+    #[serde(default)]
+    pub params: BTreeMap<String, ParamConfig>,
     /// How old a signed timestamp may be; absent: the profile's own bound
     #[serde(default)]
     pub past: Option<Period>,
@@ -95,6 +98,26 @@ pub struct SourceConfig {
     /// The most deliveries of this source that are worked on at once; more are answered 429
     #[serde(default = "in_flight")]
     pub max_in_flight: usize,
+}
+
+/// The value of a profile's parameter: a text, or several
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ParamConfig {
+    /// A text
+    One(String),
+    /// Any of these texts
+    Many(Vec<String>),
+}
+
+impl ParamConfig {
+    /// Every text
+    pub fn texts(&self) -> Vec<String> {
+        match self {
+            Self::One(text) => vec![text.clone()],
+            Self::Many(texts) => texts.clone(),
+        }
+    }
 }
 
 /// The outer bounds of a source's subscriptions
@@ -119,6 +142,8 @@ pub struct KeyConfig {
     pub public: Option<String>,
     /// What the log calls this key; absent: the variable's or file's name
     pub name: Option<String>,
+    /// What deliveries call this key, where the provider gives its keys an id; absent: it counts for all
+    pub id: Option<String>,
     /// When it stops counting
     pub not_after: Option<Timestamp>,
 }

@@ -20,6 +20,8 @@ const MAX_FILE_BYTES: u64 = 64 << 10;
 pub struct LoadedKey {
     /// What the log calls it
     pub name: String,
+    /// What deliveries call it
+    pub id: Option<String>,
     /// The bytes
     pub material: Material,
     /// When it stops counting
@@ -92,6 +94,7 @@ pub fn load(config: &KeyConfig, environment: Environment<'_>) -> Result<LoadedKe
     };
     Ok(LoadedKey {
         name: config.name.clone().unwrap_or(default_name),
+        id: config.id.clone(),
         material,
         not_after: config.not_after,
     })

@@ -4,7 +4,9 @@
 use axum::body::Body;
 use axum::response::Response;
 use http::StatusCode;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use http::header::{
+    ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+};
 use postern_contract::EventId;
 use postern_profiles::{Ack, Reply};
 use serde::Serialize;
@@ -181,6 +183,14 @@ fn reply(own: &Reply) -> Response {
         headers.insert(CONTENT_TYPE, kind);
     }
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    for (name, value) in &own.headers {
+        if let (Ok(name), Ok(value)) = (
+            HeaderName::try_from(name.as_str()),
+            HeaderValue::try_from(value.as_str()),
+        ) {
+            headers.insert(name, value);
+        }
+    }
     response
 }
 

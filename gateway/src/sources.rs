@@ -7,7 +7,7 @@ use std::sync::Arc;
 use postern_contract::Name;
 use postern_contract::fault::{Fault, Party};
 use postern_predicates::Binding;
-use postern_profiles::{Catalogue, Key, KeyMaterial, Profile, Tolerance, Verifier};
+use postern_profiles::{Catalogue, Key, KeyMaterial, Options, Profile, Tolerance, Verifier};
 use tokio::sync::Semaphore;
 
 use crate::admission::SourceFacts;
@@ -107,13 +107,18 @@ impl Source {
         let grants = grants
             .map_err(|e| faults.push(SourceFault::Grants(name.clone(), e.to_string())))
             .ok();
-        let tolerance = Tolerance {
-            past: config.past.map(Period::duration),
-            future: config.future.map(Period::duration),
+        let options = Options {
+            tolerance: Tolerance {
+                past: config.past.map(Period::duration),
+                future: config.future.map(Period::duration),
+            },
+            params: (config.params.iter())
+                .map(|(name, value)| (name.clone(), value.texts()))
+                .collect(),
         };
         let verifier = if faults.is_empty() {
             profile
-                .bind(live, tolerance)
+                .bind(live, options)
                 .map_err(|e| faults.push(SourceFault::Bind(name.clone(), e)))
                 .ok()
         } else {
@@ -175,6 +180,7 @@ fn similar(id: &str) -> Option<String> {
 fn bound(key: keys::LoadedKey) -> Key {
     Key {
         name: key.name,
+        id: key.id,
         material: match key.material {
             keys::Material::Secret(secret) => KeyMaterial::Secret(secret),
             keys::Material::Public(text) => KeyMaterial::Public(text),

@@ -5,44 +5,63 @@
 
 use bytes::Bytes;
 
+use crate::multipart;
 use crate::profile::Form;
 use crate::request::{HeaderSource, OneHeader};
 
-/// Whether the request says that its body is a form (the media type alone, in any case), and the body does
-/// not begin as JSON
-pub(crate) fn is_form(headers: &dyn HeaderSource, body: &[u8]) -> bool {
-    if body.trim_ascii_start().starts_with(b"{") || body.trim_ascii_start().starts_with(b"[") {
-        return false;
+/// Names and values of a form, in their order
+pub(crate) type Fields = Vec<(String, String)>;
+
+/// The fields of a body that is a form (its media type alone says so, in any case) and does not begin as
+/// JSON; `None` for every other body, and for a form that is no UTF-8
+pub(crate) fn fields(form: &Form, headers: &dyn HeaderSource, body: &[u8]) -> Option<Fields> {
+    let start = body.trim_ascii_start();
+    if start.starts_with(b"{") || start.starts_with(b"[") {
+        return None;
     }
-    let OneHeader::One(value) = headers.one("content-type") else {
-        return false;
+    let content_type = match headers.one("content-type") {
+        OneHeader::One(value) => value,
+        OneHeader::None | OneHeader::Several => b"",
     };
-    let media = value.split(|b| *b == b';').next().unwrap_or_default();
-    (media.trim_ascii()).eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
+    let media = content_type
+        .split(|b| *b == b';')
+        .next()
+        .unwrap_or_default();
+    let media = media.trim_ascii();
+    if media.eq_ignore_ascii_case(b"multipart/form-data") {
+        multipart::fields(content_type, body)
+    } else if form.always || media.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") {
+        // The parser replaces what is no UTF-8: such a form is no evidence instead
+        std::str::from_utf8(&percent_decoded(body)).ok()?;
+        let pairs = form_urlencoded::parse(body);
+        Some(
+            pairs
+                .map(|(name, value)| (name.into_owned(), value.into_owned()))
+                .collect(),
+        )
+    } else {
+        None
+    }
 }
 
-/// The JSON text that a form stands for; `None` where it is not UTF-8
-pub(crate) fn evidence(form: &Form, body: &[u8]) -> Option<Bytes> {
-    // The parser replaces what is no UTF-8: such a form is no evidence instead
-    let decoded: Vec<u8> = percent_decoded(body);
-    std::str::from_utf8(&decoded).ok()?;
-    let pairs: Vec<_> = form_urlencoded::parse(body).collect();
-    if let (Some(field), [(name, json)]) = (&form.field, pairs.as_slice())
+/// The JSON text that a form stands for
+pub(crate) fn evidence(form: &Form, fields: &[(String, String)]) -> Bytes {
+    if let (Some(field), [(name, json)]) = (&form.field, fields)
         && name == field
     {
-        return Some(Bytes::from(json.clone().into_owned()));
+        return Bytes::from(json.clone());
     }
     let mut text = String::from("{");
-    for (n, (name, value)) in pairs.iter().enumerate() {
+    for (n, (name, value)) in fields.iter().enumerate() {
         if n > 0 {
             text.push(',');
         }
-        text.push_str(&serde_json::Value::from(&**name).to_string());
+        text.push_str(&serde_json::Value::from(name.as_str()).to_string());
         text.push(':');
-        text.push_str(&serde_json::Value::from(&**value).to_string());
+        text.push_str(&serde_json::Value::from(value.as_str()).to_string());
     }
     text.push('}');
-    Some(text.into())
+    text.into()
 }
 
 fn percent_decoded(body: &[u8]) -> Vec<u8> {
@@ -72,11 +91,20 @@ fn digit(b: u8) -> Option<u8> {
 mod tests {
     use super::*;
 
+    fn urlencoded() -> http::HeaderMap {
+        let mut headers = http::HeaderMap::new();
+        let form = "Application/X-WWW-Form-Urlencoded; charset=utf-8".parse();
+        headers.insert("content-type", form.unwrap());
+        headers
+    }
+
     fn text(field: Option<&str>, body: &str) -> Option<String> {
         let form = Form {
             field: field.map(str::to_owned),
+            always: false,
         };
-        evidence(&form, body.as_bytes()).map(|b| String::from_utf8(b.to_vec()).unwrap())
+        let fields = fields(&form, &urlencoded(), body.as_bytes())?;
+        Some(String::from_utf8(evidence(&form, &fields).to_vec()).unwrap())
     }
 
     #[test]
@@ -106,11 +134,17 @@ mod tests {
 
     #[test]
     fn signed_json_is_no_form_whatever_the_unsigned_header_says() {
-        let mut headers = http::HeaderMap::new();
-        let form = "application/x-www-form-urlencoded".parse().unwrap();
-        headers.insert("content-type", form);
-        assert!(is_form(&headers, b"payload=%7B%7D"));
-        assert!(!is_form(&headers, b" {\"text\":\"&payload=%7B%7D&\"}"));
-        assert!(!is_form(&headers, b"[\"&payload=%7B%7D&\"]"));
+        let is_form = |form: &Form, body: &[u8]| fields(form, &urlencoded(), body).is_some();
+        let form = Form::default();
+        let always = Form {
+            always: true,
+            ..Form::default()
+        };
+        assert!(fields(&always, &http::HeaderMap::new(), b"a=1").is_some());
+        assert!(fields(&form, &http::HeaderMap::new(), b"a=1").is_none());
+        assert!(!is_form(&always, b"{\"a\":1}"));
+        assert!(is_form(&form, b"payload=%7B%7D"));
+        assert!(!is_form(&form, b" {\"text\":\"&payload=%7B%7D&\"}"));
+        assert!(!is_form(&form, b"[\"&payload=%7B%7D&\"]"));
     }
 }

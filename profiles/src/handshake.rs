@@ -1,21 +1,30 @@
 //! Handshakes: requests that want an answer instead of a delivery. What is echoed is reflected input: it
-//! is short, plain text that no browser sniffs, and only where the profile says so.
+//! is short, plain text that no browser sniffs, and only where the profile says so. What nobody has signed
+//! is signed for no one: a MAC of it is given of short words alone, which no delivery consists of.
 
-use postern_contract::{Document, Pointer, Resolution};
+use std::borrow::Cow;
 
-use crate::profile::{Handshake, HandshakeAuth, Reply, ReplyValue};
-use crate::request::{HeaderSource, OneHeader};
+use base64::Engine as _;
+use postern_contract::{Resolution, Secret};
+
+use crate::facts::View;
+use crate::profile::{Handshake, HandshakeAuth, Reply, ReplyValue, Told, VERIFY_TOKEN};
+use crate::request::OneHeader;
 use crate::scheme::LiveKey;
+use crate::source::Source;
 
 /// The most bytes that are echoed
 const MAX_ECHO: usize = 1_024;
+/// The most bytes of a word that is signed though nobody has signed it
+const MAX_WORD: usize = 64;
+const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// A request that may be a handshake
 pub(crate) struct Asked<'a> {
-    pub(crate) headers: &'a dyn HeaderSource,
-    pub(crate) document: &'a Document,
-    /// The key that verified it
+    pub(crate) view: View<'a>,
+    /// The key that verified it; where nobody has signed it, the source's first
     pub(crate) key: Option<&'a LiveKey>,
+    pub(crate) signed: bool,
 }
 
 /// What a request asks for
@@ -29,10 +38,10 @@ pub(crate) enum Answer {
 }
 
 impl Asked<'_> {
-    /// The answer to the first handshake of the profile that the request is
-    pub(crate) fn answer(&self, handshakes: &[Handshake], auth: HandshakeAuth) -> Answer {
+    /// The answer to the first signed handshake that the request is
+    pub(crate) fn answer(&self, handshakes: &[Handshake]) -> Answer {
         let met = (handshakes.iter())
-            .filter(|handshake| handshake.verify == auth)
+            .filter(|handshake| handshake.verify == HandshakeAuth::Signed)
             .find(|handshake| self.meets(handshake));
         match met {
             None => Answer::NoHandshake,
@@ -42,51 +51,79 @@ impl Asked<'_> {
         }
     }
 
-    fn meets(&self, handshake: &Handshake) -> bool {
-        let (text, number) = match (&handshake.at, &handshake.header) {
-            (Some(pointer), None) => match self.document.resolve(pointer) {
-                Resolution::Resolved(value) => (value.as_str(), value.number_text()),
-                Resolution::Absent | Resolution::Unreachable => return false,
-            },
-            (None, Some(name)) => match self.headers.one(name) {
-                OneHeader::One(text) => (std::str::from_utf8(text).ok(), None),
-                OneHeader::None | OneHeader::Several => return false,
-            },
-            // A profile that has both or neither does not load
-            _ => return false,
+    /// Whether the request is this handshake
+    pub(crate) fn meets(&self, handshake: &Handshake) -> bool {
+        let facts = self.view.facts;
+        if facts.request.method != handshake.method {
+            return false;
+        }
+        let header = |found: OneHeader<'_>| match found {
+            OneHeader::One(text) => std::str::from_utf8(text).ok().map(str::to_owned),
+            OneHeader::None | OneHeader::Several => None,
+        };
+        let (text, number) = if let Some(pointer) = &handshake.at {
+            let found = facts
+                .document()
+                .ok()
+                .map(|document| document.resolve(pointer));
+            let Some(Resolution::Resolved(value)) = found else {
+                return false;
+            };
+            if handshake.empty {
+                return value
+                    .items()
+                    .is_some_and(|mut items| items.next().is_none());
+            }
+            (value.as_str().map(str::to_owned), value.number_text())
+        } else if let Some(name) = &handshake.header {
+            (header(facts.request.headers.one(name)), None)
+        } else if let Some(name) = &handshake.query {
+            (header(facts.query(name)), None)
+        } else {
+            // The method alone tells it: no profile loads in which POST would
+            return true;
         };
         match &handshake.equals {
             None => text.is_some(),
-            Some(toml::Value::String(wanted)) => text == Some(wanted),
+            Some(toml::Value::String(wanted)) => text.as_ref() == Some(wanted),
             Some(toml::Value::Integer(wanted)) => number == Some(&wanted.to_string()),
             Some(_) => false,
         }
     }
 
+    /// Whether it carries the token that the operator has given the provider
+    pub(crate) fn has_token(&self, handshake: &Handshake) -> bool {
+        let wanted = self.view.facts.param(VERIFY_TOKEN);
+        let given = handshake.token.as_ref().and_then(|at| self.raw(at));
+        wanted.zip(given).is_some_and(|(wanted, given)| {
+            let wanted = Secret::new(wanted.as_bytes().to_vec());
+            bool::from(wanted.equals(given.as_bytes()))
+        })
+    }
+
     /// `None` where the request lacks what the reply is made of, or has too much of it
-    fn reply(&self, handshake: &Handshake) -> Option<Reply> {
+    pub(crate) fn reply(&self, handshake: &Handshake) -> Option<Reply> {
         let rule = &handshake.reply;
-        let plain = "text/plain; charset=utf-8";
-        let (body, content_type) = if let Some(pointer) = &rule.echo {
-            (self.text(pointer)?.to_owned(), plain)
+        let (body, content_type) = if let Some(told) = &rule.echo {
+            (self.told(told)?.into_owned(), PLAIN)
+        } else if !rule.text.is_empty() {
+            let texts: Option<Vec<String>> = rule.text.iter().map(|v| self.value(v)).collect();
+            (texts?.concat(), PLAIN)
         } else if !rule.json.is_empty() {
             let mut object = serde_json::Map::new();
             for (name, value) in &rule.json {
-                let value = match value {
-                    ReplyValue::Echo(pointer) => self.text(pointer)?.to_owned(),
-                    ReplyValue::Hmac(pointer) => {
-                        hex::encode(self.key?.mac(self.text(pointer)?.as_bytes())?)
-                    }
-                };
-                object.insert(name.clone(), value.into());
+                object.insert(name.clone(), self.value(value)?.into());
             }
-            (
-                serde_json::Value::from(object).to_string(),
-                "application/json",
-            )
+            let text = serde_json::Value::from(object).to_string();
+            (text, "application/json")
         } else {
-            (rule.body.clone().unwrap_or_default(), plain)
+            (rule.body.clone().unwrap_or_default(), PLAIN)
         };
+        let headers = (rule.headers.iter()).map(|(name, value)| {
+            let value = self.value(value)?;
+            let visible = value.bytes().all(|b| matches!(b, b' '..=b'~'));
+            visible.then(|| (name.clone(), value))
+        });
         Some(Reply {
             status: rule.status,
             body,
@@ -94,13 +131,60 @@ impl Asked<'_> {
                 .content_type
                 .clone()
                 .unwrap_or_else(|| content_type.to_owned()),
+            headers: headers.collect::<Option<_>>()?,
         })
     }
 
-    fn text(&self, pointer: &Pointer) -> Option<&str> {
-        match self.document.resolve(pointer) {
-            Resolution::Resolved(value) => value.as_str().filter(|text| text.len() <= MAX_ECHO),
-            Resolution::Absent | Resolution::Unreachable => None,
+    fn value(&self, value: &ReplyValue) -> Option<String> {
+        match value {
+            ReplyValue::Echo(told) => self.told(told).map(Cow::into_owned),
+            ReplyValue::Hmac(told) => Some(hex::encode(self.mac(told)?)),
+            ReplyValue::HmacBase64 { of, prefix } => {
+                let mac = base64::engine::general_purpose::STANDARD.encode(self.mac(of)?);
+                Some(format!("{prefix}{mac}"))
+            }
+            ReplyValue::Const(text) => Some(text.clone()),
+            ReplyValue::Param(name) => self.view.facts.param(name).map(str::to_owned),
+        }
+    }
+
+    fn mac(&self, told: &Told) -> Option<Vec<u8>> {
+        let text = self.told(told)?;
+        let word = |text: &str| {
+            let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_".contains(&b);
+            text.len() <= MAX_WORD && text.bytes().all(plain)
+        };
+        if !self.signed && !word(&text) {
+            return None;
+        }
+        self.key?.mac(text.as_bytes())
+    }
+
+    fn told(&self, told: &Told) -> Option<Cow<'_, str>> {
+        let text = match told {
+            Told::Body(pointer) => {
+                let document = self.view.facts.document().ok()?;
+                match document.resolve(pointer) {
+                    Resolution::Resolved(value) => Cow::Borrowed(value.as_str()?),
+                    Resolution::Absent | Resolution::Unreachable => return None,
+                }
+            }
+            Told::At(source) => self.raw(source)?,
+        };
+        (!text.is_empty() && text.len() <= MAX_ECHO).then_some(text)
+    }
+
+    /// A text as it stands, longer than a name may be
+    fn raw(&self, source: &Source) -> Option<Cow<'_, str>> {
+        let facts = self.view.facts;
+        let found = match source {
+            Source::Header(name) => facts.request.headers.one(name),
+            Source::Query(name) => facts.query(name),
+            other => return other.read(&self.view).name().map(Cow::Owned),
+        };
+        match found {
+            OneHeader::One(text) => std::str::from_utf8(text).ok().map(Cow::Borrowed),
+            OneHeader::None | OneHeader::Several => None,
         }
     }
 }

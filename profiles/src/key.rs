@@ -4,14 +4,20 @@
 use postern_contract::fault::{Fault, Party};
 use postern_contract::{Secret, Timestamp};
 
+use sha1::{Digest as _, Sha1};
+
 use crate::encoding::Encoding;
-use crate::profile::{KeyDecoding, SchemeKind};
+use crate::jwk;
+use crate::profile::{Auth, KeyDecoding, SchemeKind};
+use crate::scheme::{self, Ready};
 
 /// A key of a source
 #[derive(Clone, Debug)]
 pub struct Key {
     /// What the log calls it
     pub name: String,
+    /// What deliveries call it, where the provider gives keys an id; without one it counts for all
+    pub id: Option<String>,
     /// The material
     pub material: KeyMaterial,
     /// When it stops counting
@@ -23,7 +29,8 @@ pub struct Key {
 pub enum KeyMaterial {
     /// A secret's text
     Secret(Secret),
-    /// A public key: 32 bytes as hex or Base64, with `whpk_` or without
+    /// A public key: of Ed25519 32 bytes as hex or Base64, with `whpk_` or without; else PEM of a key or a
+    /// certificate, DER in Base64, or a JSON Web Key or set
     Public(String),
 }
 
@@ -48,6 +55,12 @@ pub enum BindError {
     /// A secret where a public key is wanted, or the other way round
     #[error("the key `{0}`: the profile takes a {1}")]
     OtherKind(String, &'static str),
+    /// A parameter that the profile wants
+    #[error("the profile wants the parameter `{0}`")]
+    NoParam(String),
+    /// A parameter that the profile does not know
+    #[error("the profile has no parameter `{0}`")]
+    UnknownParam(String),
     /// A tolerance of nothing
     #[error("a tolerance of 0 accepts nothing")]
     Tolerance,
@@ -65,6 +78,8 @@ impl Fault for BindError {
             Self::Version(_) => "bind-version",
             Self::Encoding(..) => "bind-encoding",
             Self::OtherKind(..) => "bind-other-kind",
+            Self::NoParam(_) => "bind-no-param",
+            Self::UnknownParam(_) => "bind-unknown-param",
             Self::Tolerance => "bind-tolerance",
             Self::NoTimestamp => "bind-no-timestamp",
         }
@@ -84,59 +99,83 @@ impl Fault for BindError {
     }
 }
 
-/// The key's bytes, as the scheme takes them
+/// The key, prepared for the scheme
+pub(crate) fn prepare(key: &Key, auth: &Auth) -> Result<Ready, BindError> {
+    let scheme = auth.scheme;
+    let public = auth.jwt.as_ref().map_or_else(
+        || scheme.is_public(),
+        |rules| rules.algorithms.iter().any(|alg| alg.is_public()),
+    );
+    let fault = |wanted| BindError::Encoding(key.name.clone(), wanted);
+    match (&key.material, public) {
+        (KeyMaterial::Public(_), false) => Err(BindError::OtherKind(key.name.clone(), "secret")),
+        (KeyMaterial::Secret(_), true) => Err(BindError::OtherKind(key.name.clone(), "public key")),
+        (KeyMaterial::Public(text), true) => match scheme {
+            SchemeKind::Ed25519 => {
+                let text = text.strip_prefix("whpk_").unwrap_or(text).as_bytes();
+                (Encoding::Hex.decode(text))
+                    .or_else(|| Encoding::Base64.decode(text))
+                    .and_then(|bytes| Ready::ed25519(&bytes))
+                    .ok_or_else(|| fault("a public key of 32 bytes in hex or Base64"))
+            }
+            SchemeKind::Jwt => (jwk::token_keys(text).map(Ready::JwtPublic))
+                .ok_or_else(|| fault("a JSON Web Key, a set of them, PEM, or DER in Base64")),
+            _ => (jwk::public_key(text))
+                .and_then(|key| Ready::public(scheme, key))
+                .ok_or_else(|| {
+                    fault(
+                        "a public key of the profile's kind: PEM, a JSON Web Key, or DER in Base64",
+                    )
+                }),
+        },
+        (KeyMaterial::Secret(secret), false) => {
+            let decoded = decode(key, secret, scheme, auth.key)?;
+            Ready::secret(scheme, decoded).ok_or_else(|| fault("a key of the profile's scheme"))
+        }
+    }
+}
+
+/// A secret's bytes, as the scheme takes them
 pub(crate) fn decode(
     key: &Key,
+    secret: &Secret,
     scheme: SchemeKind,
     decoding: KeyDecoding,
 ) -> Result<Secret, BindError> {
     let name = || key.name.clone();
-    match (&key.material, scheme) {
-        (KeyMaterial::Public(text), SchemeKind::Ed25519) => {
-            let text = text.strip_prefix("whpk_").unwrap_or(text).as_bytes();
-            let decoded = (Encoding::Hex.decode(text)).or_else(|| Encoding::Base64.decode(text));
-            match decoded {
-                Some(bytes) if bytes.len() == 32 => Ok(Secret::new(bytes)),
-                _ => Err(BindError::Encoding(
-                    name(),
-                    "a public key of 32 bytes in hex or Base64",
-                )),
-            }
-        }
-        (KeyMaterial::Public(_), _) => Err(BindError::OtherKind(name(), "secret")),
-        (KeyMaterial::Secret(_), SchemeKind::Ed25519) => {
-            Err(BindError::OtherKind(name(), "public key"))
-        }
-        (KeyMaterial::Secret(secret), _) => {
-            let text = secret.expose();
-            if text.trim_ascii().is_empty() {
-                return Err(BindError::Empty(name()));
-            }
-            if text.trim_ascii().len() != text.len() {
-                return Err(BindError::Blanks(name()));
-            }
-            if text.starts_with(b"v1,whsec_") {
-                return Err(BindError::Version(name()));
-            }
-            let decoded = match decoding {
-                KeyDecoding::Text => Some(text.to_vec()),
-                KeyDecoding::Hex => Encoding::Hex.decode(text),
-                KeyDecoding::Base64 => Encoding::Base64.decode(text),
-                KeyDecoding::Whsec => {
-                    Encoding::Base64.decode(text.strip_prefix(b"whsec_").unwrap_or(text))
-                }
-            };
-            let wanted = match decoding {
-                KeyDecoding::Text => "text",
-                KeyDecoding::Hex => "hex",
-                KeyDecoding::Base64 => "Base64",
-                KeyDecoding::Whsec => "`whsec_` and Base64",
-            };
-            match decoded {
-                Some(bytes) if !bytes.is_empty() => Ok(Secret::new(bytes)),
-                _ => Err(BindError::Encoding(name(), wanted)),
-            }
-        }
+    let text = secret.expose();
+    if text.trim_ascii().is_empty() {
+        return Err(BindError::Empty(name()));
+    }
+    if text.trim_ascii().len() != text.len() {
+        return Err(BindError::Blanks(name()));
+    }
+    if text.starts_with(b"v1,whsec_") {
+        return Err(BindError::Version(name()));
+    }
+    if scheme == SchemeKind::Basic {
+        // The whole header, or what it encodes
+        let pair = scheme::basic(text).or_else(|| text.contains(&b':').then(|| text.to_vec()));
+        return pair.map(Secret::new).ok_or_else(|| {
+            BindError::Encoding(name(), "`user:password`, or the header `Basic …`")
+        });
+    }
+    let decoded = match decoding {
+        KeyDecoding::Text => Some(text.to_vec()),
+        KeyDecoding::Hex => Encoding::Hex.decode(text),
+        KeyDecoding::Base64 => Encoding::Base64.decode(text),
+        KeyDecoding::Whsec => Encoding::Base64.decode(text.strip_prefix(b"whsec_").unwrap_or(text)),
+        KeyDecoding::Sha1 => Some(Sha1::digest(text).to_vec()),
+    };
+    let wanted = match decoding {
+        KeyDecoding::Text | KeyDecoding::Sha1 => "text",
+        KeyDecoding::Hex => "hex",
+        KeyDecoding::Base64 => "Base64",
+        KeyDecoding::Whsec => "`whsec_` and Base64",
+    };
+    match decoded {
+        Some(bytes) if !bytes.is_empty() => Ok(Secret::new(bytes)),
+        _ => Err(BindError::Encoding(name(), wanted)),
     }
 }
 
@@ -145,12 +184,15 @@ mod tests {
     use super::*;
 
     fn bind(text: &str, decoding: KeyDecoding) -> Result<Vec<u8>, BindError> {
+        let secret = Secret::new(text.as_bytes().to_vec());
         let key = Key {
             name: "K".to_owned(),
-            material: KeyMaterial::Secret(Secret::new(text.as_bytes().to_vec())),
+            id: None,
+            material: KeyMaterial::Secret(secret.clone()),
             not_after: None,
         };
-        decode(&key, SchemeKind::HmacSha256, decoding).map(|secret| secret.expose().to_vec())
+        decode(&key, &secret, SchemeKind::HmacSha256, decoding)
+            .map(|secret| secret.expose().to_vec())
     }
 
     #[test]

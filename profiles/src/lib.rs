@@ -3,13 +3,18 @@
 //! Pure: request parts, keys and the time go in; verified evidence, a handshake's reply or a refusal come
 //! out. Never here: I/O, a clock, a provider's name.
 
+mod canonical;
 pub mod catalogue;
 pub mod encoding;
 mod evidence;
+mod facts;
 mod form;
 mod handshake;
 mod instant;
+mod jwk;
+mod jwt;
 pub mod key;
+mod multipart;
 pub mod profile;
 pub mod refusal;
 pub mod request;
@@ -22,8 +27,9 @@ pub mod verifier;
 
 pub use catalogue::{Catalogue, NotAProfile};
 pub use evidence::{Malformed, ReplayKey, VerifiedEvidence};
+pub use facts::Params;
 pub use key::{BindError, Key, KeyMaterial};
-pub use profile::{Ack, Integrity, Profile, Reply};
+pub use profile::{Ack, Confidence, Integrity, Profile, Reply, SignaturePlace};
 pub use refusal::{Refusal, Step};
 pub use request::{HeaderSource, RequestParts};
-pub use verifier::{Outcome, Tolerance, Unverified, Verifier};
+pub use verifier::{Options, Outcome, Tolerance, Unverified, Verifier};

@@ -1,14 +1,19 @@
 //! The shape of a profile's data file, and what is checked of it before anything is verified by it.
 
+mod auth;
 mod check;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
-use postern_contract::{Digest, canonical};
+use postern_contract::{Digest, Pointer, canonical};
 use serde::{Deserialize, Serialize};
 
-use crate::encoding::Encoding;
+pub(crate) use self::auth::{
+    Auth, Canonical, KeyDecoding, Parser, Part, Place, SchemeKind, SignedHeaders, TimestampRule,
+    TimestampSource, Unit,
+};
 use crate::source::Source;
 
 /// How much of a delivery its authentication covers
@@ -34,20 +39,53 @@ impl Integrity {
     }
 }
 
+/// How well it is known that the provider signs as the profile says
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// Held against the provider's own SDK
+    Sdk,
+    /// Held against open source that receives it
+    Source,
+    /// Written from the provider's documentation
+    Documentation,
+    /// Nobody has seen it verify a real delivery
+    Unconfirmed,
+}
+
+impl Confidence {
+    /// `sdk`, `source`, `documentation` or `unconfirmed`
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sdk => "sdk",
+            Self::Source => "source",
+            Self::Documentation => "documentation",
+            Self::Unconfirmed => "unconfirmed",
+        }
+    }
+}
+
 /// A profile as its file says it
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Declared {
     pub(crate) title: String,
     pub(crate) docs: String,
+    pub(crate) confidence: Confidence,
+    /// What is to be checked before an unconfirmed profile is relied on
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) check: Vec<String>,
     pub(crate) integrity: Integrity,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) aliases: Vec<String>,
-    /// Alternatives in order: the first whose signature header is present decides
+    /// Alternatives in order: the first whose signature is there decides
     pub(crate) auth: Vec<Auth>,
+    /// What must hold of every delivery beside
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) require: Vec<Guard>,
     /// Where the delivery's id stands
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) delivery: Option<Source>,
+    pub(crate) delivery: Option<Delivery>,
     pub(crate) event: Event,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) form: Option<Form>,
@@ -55,140 +93,24 @@ pub(crate) struct Declared {
     pub(crate) handshake: Vec<Handshake>,
     #[serde(default)]
     pub(crate) ack: Ack,
+    /// How the provider sends again, where that is known
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) retry: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
 }
 
-/// One way in which a delivery may be authenticated
+/// A condition on a place of the request: it is `equals`, holds `contains`, or is `absent`; else it is there
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct Auth {
-    pub(crate) scheme: SchemeKind,
-    /// The header that carries signature or token
-    pub(crate) header: String,
-    #[serde(default)]
-    pub(crate) parser: Parser,
+pub(crate) struct Guard {
+    pub(crate) at: Source,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) encoding: Option<Encoding>,
-    #[serde(default)]
-    pub(crate) key: KeyDecoding,
-    /// What is signed, in order
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) content: Vec<Part>,
-    /// The header of the id that `{id}` stands for
+    pub(crate) equals: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) id_header: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) timestamp: Option<TimestampRule>,
-}
-
-/// The methods of authentication
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum SchemeKind {
-    HmacSha1,
-    HmacSha256,
-    HmacSha512,
-    Ed25519,
-    Token,
-}
-
-/// How the header's text becomes candidates
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
-pub(crate) enum Parser {
-    /// The whole text
-    #[default]
-    Raw,
-    /// What follows a fixed text
-    Prefix { prefix: String },
-    /// `k=v` pairs; repeated keys kept, unknown ones ignored
-    Pairs {
-        separator: char,
-        signature: String,
-        timestamp: String,
-    },
-    /// Items that begin with a fixed text; others ignored
-    List { separator: char, prefix: String },
-}
-
-/// How the operator's text becomes a key
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum KeyDecoding {
-    /// Its bytes
-    #[default]
-    Text,
-    /// `whsec_` and Base64
-    Whsec,
-    /// Base64
-    Base64,
-    /// Hex
-    Hex,
-}
-
-/// A part of the signed content: `{body}`, `{evidence}`, `{timestamp}`, `{id}`, or a literal text
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub(crate) enum Part {
-    Body,
-    /// The JSON inside the form's field, else the body
-    Evidence,
-    Timestamp,
-    Id,
-    Literal(String),
-}
-
-impl From<String> for Part {
-    fn from(text: String) -> Self {
-        match text.as_str() {
-            "{body}" => Self::Body,
-            "{evidence}" => Self::Evidence,
-            "{timestamp}" => Self::Timestamp,
-            "{id}" => Self::Id,
-            _ => Self::Literal(text),
-        }
-    }
-}
-impl From<Part> for String {
-    fn from(part: Part) -> Self {
-        match part {
-            Part::Body => "{body}".to_owned(),
-            Part::Evidence => "{evidence}".to_owned(),
-            Part::Timestamp => "{timestamp}".to_owned(),
-            Part::Id => "{id}".to_owned(),
-            Part::Literal(text) => text,
-        }
-    }
-}
-
-/// A signed timestamp and its tolerances
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct TimestampRule {
-    /// A header, the pair of the signature header, or a place in the signed body
-    pub(crate) from: TimestampSource,
-    pub(crate) unit: Unit,
-    pub(crate) past_seconds: u32,
-    pub(crate) future_seconds: u32,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum TimestampSource {
-    Header(String),
-    /// The pair that the parser names
-    Pair,
-    Json(postern_contract::Pointer),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Unit {
-    Seconds,
-    Milliseconds,
-    /// A date and time of RFC 3339, signed as it is written
-    Rfc3339,
+    pub(crate) contains: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) absent: bool,
 }
 
 /// The native event's name
@@ -199,32 +121,84 @@ pub(crate) enum Event {
     First(Vec<Source>),
     /// All of these, joined by full stops
     Join(Vec<Source>),
+    /// The first of these lists that is there whole, joined by full stops
+    Any(Vec<Vec<Source>>),
+}
+
+/// The delivery's or the item's id
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Delivery {
+    One(Source),
+    /// All of these, joined by colons
+    Join {
+        join: Vec<Source>,
+    },
+    /// The first of these that is there
+    First {
+        first: Vec<Source>,
+    },
+}
+
+impl Delivery {
+    pub(crate) fn sources(&self) -> &[Source] {
+        match self {
+            Self::One(source) => std::slice::from_ref(source),
+            Self::Join { join } => join,
+            Self::First { first } => first,
+        }
+    }
 }
 
 /// What a form body is
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Form {
     /// The field that holds JSON, where it stands exactly once; else the form is an object of strings
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) field: Option<String>,
+    /// The body is a form whatever its media type says
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) always: bool,
 }
+
+/// The parameter that holds what a handshake with `verify = "token"` must carry
+pub(crate) const VERIFY_TOKEN: &str = "verify_token";
 
 /// A request that wants an answer instead of a delivery
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Handshake {
+    /// The method
+    #[serde(default = "post", skip_serializing_if = "is_post")]
+    pub(crate) method: String,
     /// Where in the body the text stands that tells it
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) at: Option<postern_contract::Pointer>,
+    pub(crate) at: Option<Pointer>,
     /// Or the header whose text tells it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) header: Option<String>,
+    /// Or the parameter of the query
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) query: Option<String>,
     /// The text or whole number; absent: any text
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) equals: Option<toml::Value>,
+    /// The array at `at` is empty
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) empty: bool,
     pub(crate) verify: HandshakeAuth,
+    /// With `verify = "token"`: the place of the token that is the source's parameter [`VERIFY_TOKEN`]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<Source>,
     pub(crate) reply: ReplyRule,
+}
+
+fn post() -> String {
+    "POST".to_owned()
+}
+fn is_post(method: &str) -> bool {
+    method == "POST"
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,6 +208,10 @@ pub(crate) enum HandshakeAuth {
     Signed,
     /// Unsigned, and answered only while the source has no key
     Setup,
+    /// It carries a token that the operator has given the provider
+    Token,
+    /// Unsigned
+    None,
 }
 
 /// How a handshake is answered
@@ -248,19 +226,43 @@ pub(crate) struct ReplyRule {
     pub(crate) content_type: Option<String>,
     /// A text of the request as plain text
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) echo: Option<postern_contract::Pointer>,
+    pub(crate) echo: Option<Told>,
+    /// Texts as plain text, one after the other
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) text: Vec<ReplyValue>,
     /// A JSON object
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) json: BTreeMap<String, ReplyValue>,
+    /// Headers
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) headers: BTreeMap<String, ReplyValue>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// A text that the request tells: a pointer into the body, or any place
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Told {
+    Body(Pointer),
+    At(Source),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ReplyValue {
     /// A text of the request
-    Echo(postern_contract::Pointer),
-    /// The hex HMAC of a text of the request, by the key that verified
-    Hmac(postern_contract::Pointer),
+    Echo(Told),
+    /// The hex HMAC of a text of the request, by the key that verified, else by the source's first
+    Hmac(Told),
+    /// The same in Base64, after a fixed text
+    HmacBase64 {
+        of: Told,
+        #[serde(default)]
+        prefix: String,
+    },
+    /// A fixed text
+    Const(String),
+    /// A parameter of the source
+    Param(String),
 }
 
 /// A fixed answer
@@ -275,6 +277,9 @@ pub struct Reply {
     /// Its media type; `nosniff` goes with it
     #[serde(default = "plain")]
     pub content_type: String,
+    /// Further headers
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
 }
 
 fn plain() -> String {
@@ -291,6 +296,36 @@ pub struct Ack {
     /// In place of 401; never a 2xx
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Reply>,
+}
+
+/// Where a signature or token stands
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignaturePlace<'a> {
+    /// A header
+    Header(&'a str),
+    /// A parameter of the query
+    Query(&'a str),
+    /// A text of the body; of every item of the array at `each`, where there is one
+    Body {
+        /// The array
+        each: Option<&'a Pointer>,
+        /// The text
+        at: &'a Pointer,
+    },
+}
+
+impl fmt::Display for SignaturePlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Header(name) => f.write_str(name),
+            Self::Query(name) => write!(f, "the query's {name}"),
+            Self::Body { each: None, at } => write!(f, "the body's {at}"),
+            Self::Body {
+                each: Some(each),
+                at,
+            } => write!(f, "{at} of every item of the body's {each}"),
+        }
+    }
 }
 
 /// A profile that has been checked
@@ -366,14 +401,42 @@ impl Profile {
     pub fn ack(&self) -> &Ack {
         &self.declared.ack
     }
-    /// The header that carries signature or token, of each alternative
-    pub fn signature_headers(&self) -> impl Iterator<Item = &str> {
-        self.declared.auth.iter().map(|auth| auth.header.as_str())
+    /// How well it is known
+    pub fn confidence(&self) -> Confidence {
+        self.declared.confidence
+    }
+    /// What is to be checked before an unconfirmed profile is relied on
+    pub fn to_check(&self) -> &[String] {
+        &self.declared.check
+    }
+    /// How the provider sends again, where that is known
+    pub fn retry(&self) -> Option<&str> {
+        self.declared.retry.as_deref()
+    }
+    /// The methods other than POST that a handshake of it comes by
+    pub fn handshake_methods(&self) -> BTreeSet<&str> {
+        let methods = self.declared.handshake.iter().map(|h| h.method.as_str());
+        methods.filter(|method| !is_post(method)).collect()
+    }
+    /// Where signature or token stand, of each alternative
+    pub fn signature_places(&self) -> impl Iterator<Item = SignaturePlace<'_>> {
+        self.declared.auth.iter().flat_map(|auth| {
+            let from = auth.from.as_ref().map(|place| match place {
+                Place::Json(at) => SignaturePlace::Body {
+                    each: auth.each.as_ref(),
+                    at,
+                },
+                Place::Query(name) => SignaturePlace::Query(name),
+            });
+            let headers = auth.header.iter().chain(&auth.more_headers);
+            from.into_iter()
+                .chain(headers.map(|name| SignaturePlace::Header(name)))
+        })
     }
     /// What replays are recognised by, in words
     pub fn replay(&self) -> &'static str {
         match (&self.declared.delivery, self.integrity()) {
-            (Some(source), Integrity::Full) if self.covers(source) => "the signed delivery id",
+            (Some(delivery), _) if self.covers(delivery) => "the signed delivery id",
             (Some(_), Integrity::Full) => {
                 "the unsigned delivery id, and the digest of the signed content"
             }
@@ -382,6 +445,63 @@ impl Profile {
             (None, Integrity::None) => "the digest of the body",
             (_, Integrity::Partial) => "the covered content",
         }
+    }
+    /// The parameters that a source may have, and whether it must
+    pub fn params(&self) -> BTreeMap<String, bool> {
+        let mut params = BTreeMap::new();
+        let mut add = |name: &str, needed: bool| {
+            *params.entry(name.to_owned()).or_insert(false) |= needed;
+        };
+        let source = |source: &Source| match source {
+            Source::Param(name) => Some(name.clone()),
+            _ => None,
+        };
+        for auth in &self.declared.auth {
+            auth.header_param.iter().for_each(|name| add(name, false));
+            if let Some(TimestampSource::NamedHeader { param, .. }) =
+                auth.timestamp.as_ref().map(|rule| &rule.from)
+            {
+                add(param, false);
+            }
+            for part in &auth.content {
+                match part {
+                    Part::Param(name) => add(name, true),
+                    Part::CallbackUrl => add("callback_url", false),
+                    part if part.is_of_url() => add("base_url", false),
+                    _ => {}
+                }
+            }
+            if let Some(rules) = &auth.jwt {
+                rules
+                    .issuer_param
+                    .iter()
+                    .for_each(|name| add(name, rules.issuer.is_empty()));
+                rules.audience_param.iter().for_each(|name| add(name, true));
+                rules.expected_params().for_each(|name| add(name, true));
+                if rules.url_hash.is_some() || rules.query_hash.is_some() {
+                    add("base_url", false);
+                }
+            }
+            let sources = auth.key_id.iter().chain(&auth.body_sha256);
+            sources.filter_map(source).for_each(|name| add(&name, true));
+        }
+        for handshake in &self.declared.handshake {
+            if handshake.verify == HandshakeAuth::Token {
+                add(VERIFY_TOKEN, false);
+            }
+            let reply = &handshake.reply;
+            let values = reply
+                .text
+                .iter()
+                .chain(reply.json.values())
+                .chain(reply.headers.values());
+            for value in values {
+                if let ReplyValue::Param(name) = value {
+                    add(name, false);
+                }
+            }
+        }
+        params
     }
     /// Past and future tolerance of signed timestamps, where there are any
     pub fn tolerance(&self) -> Option<(Duration, Duration)> {
@@ -393,15 +513,31 @@ impl Profile {
         let seconds = |s: u32| Duration::from_secs(u64::from(s));
         Some((seconds(rule.past_seconds), seconds(rule.future_seconds)))
     }
-    /// Whether the signature covers what stands at `source`
-    pub(crate) fn covers(&self, source: &Source) -> bool {
+    /// Whether the signature covers every part of the id
+    pub(crate) fn covers(&self, delivery: &Delivery) -> bool {
+        delivery.sources().iter().all(|source| self.signs(source))
+    }
+
+    fn signs(&self, source: &Source) -> bool {
+        let all = |held: &dyn Fn(&Auth) -> bool| self.declared.auth.iter().all(held);
         match source {
-            Source::Json(_) | Source::KeyBeside(_) => self.integrity() == Integrity::Full,
-            Source::Header(name) => (self.declared.auth.iter()).all(|auth| {
+            Source::Json(at) => {
+                let part = |auth: &Auth| {
+                    auth.content.contains(&Part::Json(at.clone()))
+                        || auth.content.contains(&Part::Line(at.clone()))
+                };
+                self.integrity() == Integrity::Full || all(&part)
+            }
+            Source::KeyBeside(_) => self.integrity() == Integrity::Full,
+            Source::Header(name) => all(&|auth| {
                 auth.content.contains(&Part::Id)
                     && (auth.id_header.as_deref()).is_some_and(|id| id.eq_ignore_ascii_case(name))
+                    || (auth.content.iter())
+                        .any(|part| matches!(part, Part::Header(h) if h.eq_ignore_ascii_case(name)))
             }),
-            Source::SignedId => true,
+            Source::SignedId | Source::Claim(_) => true,
+            Source::Const(_) | Source::Param(_) => true,
+            Source::Query(_) => false,
         }
     }
 }

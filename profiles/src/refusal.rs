@@ -39,6 +39,35 @@ pub enum Step {
     /// Ahead of the clock by more than the tolerance
     #[error("the timestamp is ahead of the clock by more than the tolerance")]
     TimestampAhead,
+    /// A condition of the profile does not hold, or an alternative's does not
+    #[error("a condition of the profile does not hold")]
+    Condition,
+    /// What is signed beside the body is missing
+    #[error("a part of the signed content is missing")]
+    ContentMissing,
+    /// The list of signed headers is missing, or lacks what must be signed
+    #[error(
+        "the list of signed headers is missing or too short, or names a header that is not there once"
+    )]
+    HeaderList,
+    /// The body is not what the signed hash says
+    #[error("the body does not have the hash that is signed")]
+    BodyHash,
+    /// No token of an allowed algorithm
+    #[error("the token is malformed, or of an algorithm that the profile does not allow")]
+    TokenMalformed,
+    /// A claim is missing or of another value
+    #[error("a claim of the token is missing or not as the profile wants it")]
+    TokenClaim,
+    /// Another issuer
+    #[error("the token is of another issuer")]
+    TokenIssuer,
+    /// For somebody else
+    #[error("the token is for another audience")]
+    TokenAudience,
+    /// A hash of the token is not that of the request
+    #[error("a hash in the token is not that of the request")]
+    TokenHash,
     /// Every key has passed its end, or there is none
     #[error("the source has no live key")]
     NoLiveKey,
@@ -75,6 +104,15 @@ impl Step {
             Self::TimestampMalformed => "timestamp-malformed",
             Self::TimestampOld => "timestamp-old",
             Self::TimestampAhead => "timestamp-ahead",
+            Self::Condition => "condition",
+            Self::ContentMissing => "content-missing",
+            Self::HeaderList => "header-list",
+            Self::BodyHash => "body-hash",
+            Self::TokenMalformed => "token-malformed",
+            Self::TokenClaim => "token-claim",
+            Self::TokenIssuer => "token-issuer",
+            Self::TokenAudience => "token-audience",
+            Self::TokenHash => "token-hash",
             Self::NoLiveKey => "no-live-key",
         }
     }

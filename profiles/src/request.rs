@@ -24,6 +24,8 @@ pub trait HeaderSource {
 pub struct RequestParts<'a> {
     /// The method
     pub method: &'a str,
+    /// The absolute URL as the provider called it, as far as it is known
+    pub url: &'a str,
     /// The headers
     pub headers: &'a dyn HeaderSource,
     /// The body, byte for byte

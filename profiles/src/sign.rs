@@ -1,13 +1,19 @@
 //! Plays the provider: signs a recorded delivery by its profile, for `postern send` and tests.
 
 use bytes::Bytes;
-use postern_contract::{CapturedRequest, Secret, Timestamp};
+use postern_contract::request::HeaderValues;
+use postern_contract::{CapturedRequest, Pointer, Secret, Sha256Hex, Timestamp};
+use serde_json::Value;
 
-use crate::form;
+use crate::encoding::Encoding;
+use crate::facts::{Facts, Params, View};
+use crate::jwt;
 use crate::key::{self, BindError, Key};
-use crate::profile::{Parser, Part, Profile, SchemeKind, TimestampSource, Unit};
-use crate::request::{HeaderSource, OneHeader};
+use crate::profile::{Auth, Parser, Place, Profile, SchemeKind, TimestampSource, Unit};
+use crate::request::{OneHeader, RequestParts};
 use crate::scheme;
+use crate::signature::{Set, contents, one};
+use crate::source::Source;
 
 /// Why a delivery cannot be signed
 #[derive(Debug, thiserror::Error)]
@@ -21,77 +27,301 @@ pub enum NotSigned {
     /// The scheme takes no such key
     #[error("the scheme cannot sign with this key")]
     Scheme,
+    /// The profile's signature stands where the body has no place for it
+    #[error("the body has no place `{0}` for the signature: it is no object of JSON")]
+    Place(String),
+    /// What is to be signed is not there
+    #[error("what this profile signs is not in the request: {0}")]
+    Content(&'static str),
+}
+
+/// A request as its provider would send it
+pub struct Signed {
+    /// With the headers and query that authenticate it
+    pub request: CapturedRequest,
+    /// The body, which some providers put the signature into
+    pub body: Bytes,
 }
 
 impl Profile {
-    /// The headers to set on `request`, whose body is `body`, so that it verifies as of `now`. A timestamp
-    /// inside the body stays what it is.
+    /// Signs `request`, whose body is `body`, so that it verifies as of `now`. A timestamp inside the body
+    /// stays what it is.
     pub fn sign(
         &self,
         request: &CapturedRequest,
         body: &Bytes,
         secret: &Secret,
+        params: &Params,
         now: Timestamp,
-    ) -> Result<Vec<(String, String)>, NotSigned> {
-        let auth = self.declared.auth.first().ok_or(NotSigned::Scheme)?;
-        let mut headers = Vec::new();
+    ) -> Result<Signed, NotSigned> {
+        let key = Key {
+            name: "secret".to_owned(),
+            id: None,
+            material: key::KeyMaterial::Secret(secret.clone()),
+            not_after: None,
+        };
+        let mut signed = Signed {
+            request: request.clone(),
+            body: body.clone(),
+        };
+        let met = |auth: &&Auth| {
+            let facts = Facts::new(self, parts(request, body), params);
+            auth.when.iter().all(|guard| guard.holds(&facts.view()))
+        };
+        let mut auth = self.declared.auth.iter().filter(met);
+        let auth = auth
+            .next()
+            .or(self.declared.auth.first())
+            .ok_or(NotSigned::Scheme)?;
         let stamp = match auth.timestamp.as_ref().map(|rule| rule.unit) {
             Some(Unit::Milliseconds) => now.unix_ms().to_string(),
             Some(Unit::Rfc3339) => now.to_string(),
             Some(Unit::Seconds) | None => now.unix().to_string(),
         };
-        if let Some(TimestampSource::Header(name)) = auth.timestamp.as_ref().map(|r| &r.from) {
-            headers.push((name.clone(), stamp.clone()));
+        match auth.timestamp.as_ref().map(|rule| &rule.from) {
+            Some(TimestampSource::Header(name)) => set(&mut signed.request, name, &stamp),
+            Some(TimestampSource::NamedHeader { param, default }) => {
+                let renamed = params.get(param).and_then(|names| names.first());
+                set(&mut signed.request, renamed.unwrap_or(default), &stamp);
+            }
+            Some(TimestampSource::Pair | TimestampSource::Json(_)) | None => {}
         }
-        let id = match &auth.id_header {
-            Some(name) => match request.one(name) {
-                OneHeader::One(id) => String::from_utf8_lossy(id).into_owned(),
-                _ => {
-                    let made = format!("msg_{}", now.unix_ms());
-                    headers.push((name.clone(), made.clone()));
-                    made
-                }
-            },
-            None => String::new(),
-        };
-        let form = (self.declared.form.as_ref())
-            .filter(|_| form::is_form(request, body))
-            .and_then(|form| form::evidence(form, body));
-        let content: Vec<&[u8]> = (auth.content.iter())
-            .map(|part| match part {
-                Part::Body => body.as_ref(),
-                Part::Evidence => form.as_ref().unwrap_or(body).as_ref(),
-                Part::Timestamp => stamp.as_bytes(),
-                Part::Id => id.as_bytes(),
-                Part::Literal(text) => text.as_bytes(),
-            })
-            .collect();
-        let key = if auth.scheme == SchemeKind::Ed25519 {
-            let seed = hex::decode(secret.expose()).map_err(|_| NotSigned::Seed)?;
-            Secret::new(seed)
-        } else {
-            let key = Key {
-                name: "secret".to_owned(),
-                material: key::KeyMaterial::Secret(secret.clone()),
-                not_after: None,
-            };
-            key::decode(&key, auth.scheme, auth.key)?
-        };
-        let signature = scheme::sign(auth.scheme, &key, &content).ok_or(NotSigned::Scheme)?;
-        let text = match auth.encoding {
-            Some(encoding) => encoding.encode(&signature),
-            None => String::from_utf8_lossy(&signature).into_owned(),
-        };
-        let value = match &auth.parser {
-            Parser::Raw => text,
-            Parser::Prefix { prefix } | Parser::List { prefix, .. } => format!("{prefix}{text}"),
-            Parser::Pairs {
-                separator,
-                signature,
-                timestamp,
-            } => format!("{timestamp}={stamp}{separator}{signature}={text}"),
-        };
-        headers.push((auth.header.clone(), value));
-        Ok(headers)
+        if let Some(name) = &auth.id_header
+            && !matches!(crate::HeaderSource::one(request, name), OneHeader::One(_))
+        {
+            set(&mut signed.request, name, &format!("msg_{}", now.unix_ms()));
+        }
+        let listed = auth.signed_headers.as_ref().map(|rule| {
+            let list = rule.required.join(&rule.separator.to_string());
+            if let Some(name) = &rule.header {
+                set(&mut signed.request, name, &list);
+            }
+            list.into_bytes()
+        });
+        if let Some(Source::Header(name)) = &auth.body_sha256 {
+            let digest = Sha256Hex::of(body).to_string();
+            set(&mut signed.request, name, &digest);
+        }
+        let texts = self.texts(auth, &key, &signed, params, &stamp, listed, now)?;
+        place(auth, params, signed, &texts)
     }
+
+    /// The signature's text; one for every item where each is signed
+    #[expect(clippy::too_many_arguments, reason = "the facts of one request")]
+    fn texts(
+        &self,
+        auth: &Auth,
+        key: &Key,
+        signed: &Signed,
+        params: &Params,
+        stamp: &str,
+        listed: Option<Vec<u8>>,
+        now: Timestamp,
+    ) -> Result<Vec<String>, NotSigned> {
+        let facts = Facts::new(self, parts(&signed.request, &signed.body), params);
+        let secret = secret(auth, key)?;
+        let whole = facts.view();
+        let mut views = vec![whole];
+        if let Some(each) = &auth.each {
+            let document = facts.document().ok().map(|document| document.resolve(each));
+            let items = match document {
+                Some(postern_contract::Resolution::Resolved(value)) => value.items(),
+                _ => None,
+            };
+            views = (items.into_iter().flatten())
+                .map(|item| View {
+                    item: Some(item),
+                    ..whole
+                })
+                .collect();
+        }
+        let set = Set::stamped(stamp.as_bytes(), listed);
+        let id = auth
+            .id_header
+            .as_deref()
+            .and_then(|name| one(&signed.request, name));
+        let mut texts = Vec::new();
+        for view in &views {
+            if let Some(rules) = &auth.jwt {
+                let token = jwt::sign(rules, &facts, &secret, now);
+                texts.push(token.ok_or(NotSigned::Scheme)?);
+                continue;
+            }
+            let spelled = contents(auth, &set, id, view);
+            let spelled = spelled.map_err(|e| NotSigned::Content(e.step.code()))?;
+            let content = spelled.first().ok_or(NotSigned::Scheme)?;
+            let content: Vec<&[u8]> = content.iter().map(AsRef::as_ref).collect();
+            let bytes = scheme::sign(auth.scheme, &secret, &content).ok_or(NotSigned::Scheme)?;
+            texts.push(match auth.encoding {
+                Some(encoding) => encoding.encode(&bytes),
+                None if auth.scheme == SchemeKind::Basic => {
+                    format!("Basic {}", Encoding::Base64.encode(&bytes))
+                }
+                None => String::from_utf8_lossy(&bytes).into_owned(),
+            });
+        }
+        let key_id = auth
+            .key_id
+            .as_ref()
+            .and_then(|source| source.read(&whole).name());
+        let list = set
+            .listed()
+            .map(|list| String::from_utf8_lossy(list).into_owned());
+        let pair = auth
+            .signed_headers
+            .as_ref()
+            .and_then(|rule| rule.pair.as_deref())
+            .zip(list);
+        Ok(texts
+            .iter()
+            .map(|text| written(auth, text, stamp, key_id.as_deref(), &pair))
+            .collect())
+    }
+}
+
+fn parts<'a>(request: &'a CapturedRequest, body: &'a Bytes) -> RequestParts<'a> {
+    RequestParts {
+        method: &request.method,
+        url: &request.url,
+        headers: request,
+        body,
+    }
+}
+
+fn secret(auth: &Auth, key: &Key) -> Result<Secret, NotSigned> {
+    let key::KeyMaterial::Secret(secret) = &key.material else {
+        return Err(NotSigned::Scheme);
+    };
+    if auth.scheme == SchemeKind::Ed25519 {
+        let seed = hex::decode(secret.expose()).map_err(|_| NotSigned::Seed)?;
+        return Ok(Secret::new(seed));
+    }
+    Ok(key::decode(key, secret, auth.scheme, auth.key)?)
+}
+
+/// The signature as the parser reads it
+fn written(
+    auth: &Auth,
+    text: &str,
+    stamp: &str,
+    key_id: Option<&str>,
+    listed: &Option<(&str, String)>,
+) -> String {
+    let key_id = key_id.unwrap_or("1");
+    match &auth.parser {
+        Parser::Raw => text.to_owned(),
+        Parser::Prefix { prefix }
+        | Parser::List { prefix, .. }
+        | Parser::OptionalPrefix { prefix } => format!("{prefix}{text}"),
+        Parser::Pairs {
+            separator,
+            signature,
+            timestamp,
+        }
+        | Parser::Sets {
+            separator,
+            signature,
+            timestamp,
+            ..
+        } => {
+            let listed = listed
+                .as_ref()
+                .map(|(name, list)| format!("{name}={list}{separator}"));
+            let listed = listed.unwrap_or_default();
+            format!("{timestamp}={stamp}{separator}{listed}{signature}={text}")
+        }
+        Parser::Positional { separator } => format!("{stamp}{separator}{text}"),
+        Parser::Keyed {
+            within, algorithm, ..
+        } => {
+            let algorithm = algorithm.as_ref().map(|name| format!("{name}{within}"));
+            format!("{key_id}{within}{}{text}", algorithm.unwrap_or_default())
+        }
+    }
+}
+
+fn place(
+    auth: &Auth,
+    params: &Params,
+    mut signed: Signed,
+    texts: &[String],
+) -> Result<Signed, NotSigned> {
+    let text = texts.first().map_or("", String::as_str);
+    match &auth.from {
+        None => {
+            let renamed = auth
+                .header_param
+                .as_ref()
+                .and_then(|name| params.get(name)?.first());
+            let name = renamed.or(auth.header.as_ref()).ok_or(NotSigned::Scheme)?;
+            set(&mut signed.request, name, text);
+        }
+        Some(Place::Query(name)) => {
+            let url = signed.request.url.clone();
+            let (base, query) = url.split_once('?').unwrap_or((&url, ""));
+            let kept = form_urlencoded::parse(query.as_bytes()).filter(|(known, _)| known != name);
+            let query = form_urlencoded::Serializer::new(String::new())
+                .extend_pairs(kept)
+                .append_pair(name, text)
+                .finish();
+            signed.request.url = format!("{base}?{query}");
+        }
+        Some(Place::Json(pointer)) => {
+            let fault = || NotSigned::Place(pointer.to_string());
+            signed.body = match serde_json::from_slice::<Value>(&signed.body) {
+                Ok(mut value) => {
+                    let mut items: Vec<&mut Value> = match &auth.each {
+                        None => vec![&mut value],
+                        Some(each) => (value.pointer_mut(&each.to_string()))
+                            .and_then(Value::as_array_mut)
+                            .ok_or_else(fault)?
+                            .iter_mut()
+                            .collect(),
+                    };
+                    for (item, text) in items.iter_mut().zip(texts) {
+                        put(item, pointer, text).ok_or_else(fault)?;
+                    }
+                    Bytes::from(value.to_string())
+                }
+                Err(_) => form(&signed.body, pointer, text).ok_or_else(fault)?,
+            };
+        }
+    }
+    Ok(signed)
+}
+
+/// Sets a text of a JSON object, making the objects on the way
+fn put(value: &mut Value, pointer: &Pointer, text: &str) -> Option<()> {
+    let mut at = value;
+    for token in pointer.tokens() {
+        at = match at {
+            Value::Object(members) => members
+                .entry(token.text().to_owned())
+                .or_insert_with(|| Value::Object(serde_json::Map::new())),
+            Value::Array(items) => items.get_mut(token.text().parse::<usize>().ok()?)?,
+            _ => return None,
+        };
+    }
+    *at = Value::String(text.to_owned());
+    Some(())
+}
+
+/// Sets a field of an urlencoded form
+fn form(body: &Bytes, pointer: &Pointer, text: &str) -> Option<Bytes> {
+    let name = pointer.tokens().last()?.text().to_owned();
+    let kept = form_urlencoded::parse(body).filter(|(known, _)| *known != name);
+    let form = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(kept)
+        .append_pair(&name, text)
+        .finish();
+    Some(Bytes::from(form))
+}
+
+/// Sets a header, whatever its case
+fn set(request: &mut CapturedRequest, name: &str, value: &str) {
+    request
+        .headers
+        .retain(|known, _| !known.eq_ignore_ascii_case(name));
+    let value = HeaderValues::Many(vec![value.to_owned()]);
+    request.headers.insert(name.to_owned(), value);
 }

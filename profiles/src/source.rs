@@ -1,10 +1,12 @@
 //! Where a value of the delivery comes from: a header, a place in the body, or the name of a member. A name
 //! goes into logs and keys as it is, so that one which cannot be shown or compared by eye is none.
 
-use postern_contract::{Document, Kind, Pointer, Resolution, Value};
+use postern_contract::{Kind, Pointer, Resolution, Value};
 use serde::{Deserialize, Serialize};
 
-use crate::request::{HeaderSource, OneHeader};
+use crate::facts::View;
+use crate::profile::Guard;
+use crate::request::OneHeader;
 
 /// The most bytes of an event's or delivery's name
 const MAX_BYTES: usize = 256;
@@ -21,6 +23,14 @@ pub(crate) enum Source {
     KeyBeside(String),
     /// The id that was signed, whichever header carried it
     SignedId,
+    /// A parameter of the query, which stands once
+    Query(String),
+    /// A claim of the token
+    Claim(String),
+    /// A parameter of the source
+    Param(String),
+    /// A fixed name
+    Const(String),
 }
 
 /// What stands at a place
@@ -46,24 +56,26 @@ impl Found {
 
 impl Source {
     /// What stands there
-    pub(crate) fn read(
-        &self,
-        headers: &dyn HeaderSource,
-        document: &Document,
-        signed_id: Option<&[u8]>,
-    ) -> Found {
+    pub(crate) fn read(&self, view: &View<'_>) -> Found {
+        let document = || view.facts.document().ok();
         match self {
-            Self::Header(name) => match headers.one(name) {
+            Self::Header(name) => match view.facts.request.headers.one(name) {
                 OneHeader::One(bytes) => header_name(bytes),
                 OneHeader::None => Found::Nothing,
                 OneHeader::Several => Found::Unusable,
             },
-            Self::Json(pointer) => match document.resolve(pointer) {
-                Resolution::Resolved(value) => json_name(value),
-                Resolution::Absent | Resolution::Unreachable => Found::Nothing,
+            Self::Query(name) => match view.facts.query(name) {
+                OneHeader::One(bytes) => header_name(bytes),
+                OneHeader::None => Found::Nothing,
+                OneHeader::Several => Found::Unusable,
             },
+            Self::Json(pointer) => document().map_or(Found::Nothing, |d| at(d.root(), pointer)),
+            Self::Claim(name) => {
+                let claim = view.claims.and_then(|claims| claims.root().member(name));
+                claim.map_or(Found::Nothing, json_name)
+            }
             Self::KeyBeside(known) => {
-                let Some(members) = document.root().members() else {
+                let Some(members) = document().and_then(|d| d.root().members()) else {
                     return Found::Nothing;
                 };
                 let mut others = members.filter(|(key, _)| key != known);
@@ -73,7 +85,29 @@ impl Source {
                     (Some(_), Some(_)) => Found::Unusable,
                 }
             }
-            Self::SignedId => signed_id.map_or(Found::Nothing, header_name),
+            Self::SignedId => view.signed_id.map_or(Found::Nothing, header_name),
+            Self::Param(name) => view.facts.param(name).map_or(Found::Nothing, text_name),
+            Self::Const(text) => text_name(text),
+        }
+    }
+}
+
+fn at(value: Value<'_>, pointer: &Pointer) -> Found {
+    match value.resolve(pointer) {
+        Resolution::Resolved(value) => json_name(value),
+        Resolution::Absent | Resolution::Unreachable => Found::Nothing,
+    }
+}
+
+impl Guard {
+    /// Whether the request meets it
+    pub(crate) fn holds(&self, view: &View<'_>) -> bool {
+        let found = self.at.read(view);
+        match (&self.equals, &self.contains, self.absent) {
+            (Some(wanted), _, _) => found == Found::Name(wanted.clone()),
+            (None, Some(part), _) => found.name().is_some_and(|name| name.contains(part)),
+            (None, None, true) => found == Found::Nothing,
+            (None, None, false) => matches!(found, Found::Name(_)),
         }
     }
 }
@@ -122,10 +156,37 @@ fn whole(digits: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::{Facts, Params};
+    use crate::profile::Profile;
+    use crate::request::RequestParts;
+
+    const PROFILE: &str = r#"
+title = "T"
+docs = "https://example.com"
+confidence = "sdk"
+integrity = "full"
+event = { first = [{ json = "/type" }] }
+[[auth]]
+scheme = "hmac-sha256"
+header = "X-Sig"
+encoding = "hex"
+content = ["{body}"]
+"#;
+
+    fn read_from(source: &Source, url: &str, headers: &http::HeaderMap, body: &str) -> Found {
+        let profile = Profile::read("t", PROFILE).unwrap();
+        let body = bytes::Bytes::from(body.to_owned());
+        let request = RequestParts {
+            method: "POST",
+            url,
+            headers,
+            body: &body,
+        };
+        source.read(&Facts::new(&profile, request, &Params::new()).view())
+    }
 
     fn read(source: &Source, body: &str) -> Found {
-        let document = Document::parse(body.to_owned().into()).unwrap();
-        source.read(&http::HeaderMap::new(), &document, None)
+        read_from(source, "https://h.example/", &http::HeaderMap::new(), body)
     }
 
     fn header(values: &[&[u8]]) -> Found {
@@ -133,8 +194,20 @@ mod tests {
         for value in values {
             headers.append("x-id", http::HeaderValue::from_bytes(value).unwrap());
         }
-        let document = Document::parse("{}".into()).unwrap();
-        Source::Header("X-Id".to_owned()).read(&headers, &document, None)
+        let source = Source::Header("X-Id".to_owned());
+        read_from(&source, "https://h.example/", &headers, "{}")
+    }
+
+    #[test]
+    fn a_query_parameter_counts_once_and_decoded() {
+        let at = |url: &str| {
+            let source = Source::Query("a".to_owned());
+            read_from(&source, url, &http::HeaderMap::new(), "")
+        };
+        assert_eq!(at("https://h.example/x?b=2&a=1%2B1#a=3"), name("1+1"));
+        assert_eq!(at("https://h.example?a=1"), name("1"));
+        assert_eq!(at("https://h.example/a=1"), Found::Nothing);
+        assert_eq!(at("https://h.example/?a=1&a=1"), Found::Unusable);
     }
 
     fn name(text: &str) -> Found {

@@ -1,16 +1,19 @@
 //! Vector lines: one recorded request, its keys and the time, and what a verifier must say. Shared by
 //! `postern profile check` and by tests.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use bytes::Bytes;
 use postern_contract::{CapturedRequest, Secret, Timestamp};
 use serde::Deserialize;
 
 use crate::catalogue::Catalogue;
+use crate::facts::Params;
 use crate::key::{Key, KeyMaterial};
-use crate::profile::Reply;
+use crate::profile::{Profile, Reply};
 use crate::request::RequestParts;
-use crate::verifier::{Outcome, Tolerance};
+use crate::verifier::{Options, Outcome};
 
 /// What a line showed
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,9 +37,19 @@ struct Line {
     secret: Option<String>,
     secrets: Option<Vec<String>>,
     public_key: Option<PublicKey>,
+    #[serde(default)]
+    params: BTreeMap<String, Texts>,
     now: i64,
     expect: Expect,
     expect_response: Option<Response>,
+}
+
+/// One text or several
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Texts {
+    One(String),
+    Many(Vec<String>),
 }
 
 #[derive(Deserialize)]
@@ -59,6 +72,8 @@ struct Response {
     body_contains: Option<String>,
     body_json: Option<serde_json::Value>,
     content_type: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
 }
 
 /// Holds the catalogue to one line
@@ -83,7 +98,7 @@ fn judge(line: &Line, catalogue: &'static Catalogue) -> Result<(), String> {
     let profile =
         (catalogue.get(&line.scheme)).ok_or_else(|| format!("no profile `{}`", line.scheme))?;
     let outcome = profile
-        .bind(keys(line)?, Tolerance::default())
+        .bind(keys(line)?, options(line, profile))
         .map_err(|e| format!("does not bind: {e}"))
         .and_then(|verifier| {
             let body = body(&line.request)?;
@@ -91,6 +106,7 @@ fn judge(line: &Line, catalogue: &'static Catalogue) -> Result<(), String> {
             Ok(verifier.verify(
                 &RequestParts {
                     method: &line.request.method,
+                    url: &line.request.url,
                     headers: &line.request,
                     body: &body,
                 },
@@ -118,19 +134,60 @@ fn judge(line: &Line, catalogue: &'static Catalogue) -> Result<(), String> {
     }
 }
 
+/// The parameters of the line that the profile knows: a line has one set for several verifiers
+fn options(line: &Line, profile: &Profile) -> Options {
+    let known = profile.params();
+    let params: Params = (line.params.iter())
+        .filter(|(name, _)| known.contains_key(*name))
+        .map(|(name, value)| {
+            let texts = match value {
+                Texts::One(text) => vec![text.clone()],
+                Texts::Many(texts) => texts.clone(),
+            };
+            (name.clone(), texts)
+        })
+        .collect();
+    Options {
+        params,
+        ..Options::default()
+    }
+}
+
 fn keys(line: &Line) -> Result<Vec<Key>, String> {
-    let secrets = line.secret.iter().chain(line.secrets.iter().flatten());
+    // A provider that signs with two keys at once has them among its parameters
+    let both = ["primary", "secondary"]
+        .iter()
+        .filter_map(|name| line.params.get(*name));
+    let both = both.filter_map(|texts| match texts {
+        Texts::One(text) => Some(text),
+        Texts::Many(_) => None,
+    });
+    let secrets = line
+        .secret
+        .iter()
+        .chain(line.secrets.iter().flatten())
+        .chain(both);
     let mut keys: Vec<KeyMaterial> = secrets
         .map(|text| KeyMaterial::Secret(Secret::new(text.clone().into_bytes())))
         .collect();
     if let Some(public) = &line.public_key {
-        if !public.format.starts_with("ed25519-raw-") {
+        const FORMATS: &[&str] = &[
+            "ed25519-raw-hex",
+            "ed25519-raw-base64",
+            "spki-der-base64",
+            "spki-pem",
+            "jwk",
+            "jwks",
+            "x509-pem",
+        ];
+        if !FORMATS.contains(&public.format.as_str()) {
             return Err(format!("no key of the format `{}`", public.format));
         }
         keys.push(KeyMaterial::Public(public.value.clone()));
     }
     let named = keys.into_iter().enumerate().map(|(n, material)| Key {
         name: format!("key {n}"),
+        id: None,
         material,
         not_after: None,
     });
@@ -153,11 +210,17 @@ pub fn body(request: &CapturedRequest) -> Result<Bytes, String> {
 fn answered(wanted: &Response, reply: &Reply) -> Result<(), String> {
     let json = || serde_json::from_str::<serde_json::Value>(&reply.body).ok();
     let media = reply.content_type.split(';').next().unwrap_or_default();
+    let header = |(name, value): (&String, &String)| {
+        let mut given = reply.headers.iter();
+        given.any(|(known, v)| known.eq_ignore_ascii_case(name) && v == value)
+    };
+    let headers = wanted.headers.iter().all(header);
     let same = wanted.status == reply.status
         && wanted.body.as_ref().is_none_or(|b| *b == reply.body)
         && (wanted.body_contains.as_ref()).is_none_or(|b| reply.body.contains(b.as_str()))
         && (wanted.body_json.as_ref()).is_none_or(|b| json().as_ref() == Some(b))
-        && wanted.content_type.as_ref().is_none_or(|t| t == media);
+        && wanted.content_type.as_ref().is_none_or(|t| t == media)
+        && headers;
     if same {
         Ok(())
     } else {

@@ -1,23 +1,28 @@
 //! The verifier of one source: authenticates the exact bytes first, holds the signed timestamp to its
 //! tolerances, and only then reads the body.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use postern_contract::{Document, Resolution, Secret, Sha256Hex, Timestamp};
+use postern_contract::{Document, Resolution, Sha256Hex, Timestamp};
+use subtle::ConstantTimeEq;
 
+use crate::encoding::Encoding;
 use crate::evidence::{Malformed, ReplayKey, ReplayKind, VerifiedEvidence};
-use crate::form;
+use crate::facts::{Facts, Params, View};
 use crate::handshake::{Answer, Asked};
 use crate::instant::instant;
+use crate::jwt::{Rules, Token};
 use crate::key::{self, BindError, Key};
 use crate::profile::{
-    Auth, Event, HandshakeAuth, Integrity, Part, Profile, Reply, TimestampRule, TimestampSource,
+    Auth, Delivery, Event, HandshakeAuth, Integrity, Profile, Reply, TimestampRule, TimestampSource,
 };
 use crate::refusal::{Refusal, Step};
-use crate::request::{HeaderSource, OneHeader, RequestParts};
+use crate::request::RequestParts;
 use crate::scheme::{LiveKey, Ready};
-use crate::signature::{Read, content, one, read_header};
+use crate::signature::{self, Read, contents, one};
 use crate::source::{Found, Source};
 
 /// The most bytes of a setup request: it is read though nobody has signed it
@@ -32,13 +37,22 @@ pub struct Tolerance {
     pub future: Option<Duration>,
 }
 
+/// What a source says beside its keys
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Its own tolerances
+    pub tolerance: Tolerance,
+    /// The profile's parameters
+    pub params: Params,
+}
+
 /// A profile with keys
 #[derive(Debug)]
 pub struct Verifier {
     profile: &'static Profile,
     /// The keys of each alternative of the profile
     keys: Vec<Vec<LiveKey>>,
-    tolerance: Tolerance,
+    options: Options,
 }
 
 /// What a request turned out to be
@@ -54,31 +68,74 @@ pub enum Outcome {
 }
 
 impl Profile {
-    /// Binds keys: decodes each strictly, and refuses what could never verify anything
-    pub fn bind(
-        &'static self,
-        keys: Vec<Key>,
-        tolerance: Tolerance,
-    ) -> Result<Verifier, BindError> {
+    /// Binds keys and parameters: decodes each key strictly, and refuses what could never verify anything
+    pub fn bind(&'static self, keys: Vec<Key>, options: Options) -> Result<Verifier, BindError> {
         let has_setup = (self.declared.handshake.iter()).any(|h| h.verify == HandshakeAuth::Setup);
         if keys.is_empty() && !has_setup {
             return Err(BindError::NoKey);
         }
-        let given = [tolerance.past, tolerance.future];
-        if given.iter().flatten().any(Duration::is_zero) {
+        let Tolerance { past, future } = options.tolerance;
+        if [past, future].iter().flatten().any(Duration::is_zero) {
             return Err(BindError::Tolerance);
         }
-        if self.tolerance().is_none() && given.iter().any(Option::is_some) {
+        if self.tolerance().is_none() && (past.is_some() || future.is_some()) {
             return Err(BindError::NoTimestamp);
         }
-        let bound = (self.declared.auth.iter())
-            .map(|auth| keys.iter().map(|key| live(auth, key)).collect())
-            .collect::<Result<_, _>>()?;
-        Ok(Verifier {
+        let known = self.params();
+        if let Some(name) = options
+            .params
+            .keys()
+            .find(|name| !known.contains_key(*name))
+        {
+            return Err(BindError::UnknownParam(name.clone()));
+        }
+        let given = |name: &String| options.params.get(name).is_some_and(|v| !v.is_empty());
+        if let Some((name, _)) = known.iter().find(|(name, needed)| **needed && !given(name)) {
+            return Err(BindError::NoParam(name.clone()));
+        }
+        let mut bound: Vec<Vec<LiveKey>> = self.declared.auth.iter().map(|_| Vec::new()).collect();
+        for key in &keys {
+            // Alternatives may take keys of different kinds: a key is one of those that it fits
+            let mut fault = None;
+            let mut fits = false;
+            for (auth, live) in self.declared.auth.iter().zip(&mut bound) {
+                match key::prepare(key, auth) {
+                    Ok(ready) => {
+                        fits = true;
+                        live.push(LiveKey {
+                            name: key.name.clone(),
+                            id: key.id.clone(),
+                            not_after: key.not_after,
+                            ready,
+                        });
+                    }
+                    Err(e) => fault = fault.or(Some(e)),
+                }
+            }
+            if let Some(fault) = fault.filter(|_| !fits) {
+                return Err(fault);
+            }
+        }
+        let verifier = Verifier {
             profile: self,
             keys: bound,
-            tolerance,
-        })
+            options,
+        };
+        let usable = |group: &Option<&str>| {
+            let mut alternatives = verifier.alternatives(*group);
+            alternatives.any(|(_, keys)| !keys.is_empty())
+        };
+        if !keys.is_empty() && !self.groups().iter().all(usable) {
+            return Err(BindError::NoKey);
+        }
+        Ok(verifier)
+    }
+
+    /// The groups of alternatives, each of which must hold
+    fn groups(&self) -> BTreeSet<Option<&str>> {
+        (self.declared.auth.iter())
+            .map(|auth| auth.group.as_deref())
+            .collect()
     }
 }
 
@@ -95,60 +152,70 @@ pub struct Unverified {
 impl Profile {
     /// Reads a request as if it were authentic
     pub fn read_unverified(&self, request: &RequestParts<'_>) -> Unverified {
-        let evidence = self.form(request).unwrap_or_else(|| request.body.clone());
-        let id = self
-            .declared
-            .auth
-            .iter()
+        let params = Params::new();
+        let facts = Facts::new(self, *request, &params);
+        let id = (self.declared.auth.iter())
             .find_map(|auth| one(request.headers, auth.id_header.as_deref()?));
-        let document = Document::parse(evidence.clone()).ok();
-        let document = document.as_ref();
+        let view = View {
+            signed_id: id,
+            ..facts.view()
+        };
+        let parses = facts.document().is_ok();
         Unverified {
-            event: document.and_then(|d| self.event(request.headers, d, id)),
-            delivery: (self.declared.delivery.as_ref())
-                .and_then(|source| source.read(request.headers, document?, id).name()),
-            evidence,
+            event: self.event(&view).filter(|_| parses),
+            delivery: self.delivery(&view).name().filter(|_| parses),
+            evidence: facts.evidence().clone(),
         }
     }
 
-    fn form(&self, request: &RequestParts<'_>) -> Option<Bytes> {
-        let form = self.declared.form.as_ref()?;
-        if !form::is_form(request.headers, request.body) {
-            return None;
-        }
-        // A form that is no text is no JSON either: it stays what it is
-        form::evidence(form, request.body)
-    }
-
-    fn event(
-        &self,
-        headers: &dyn HeaderSource,
-        document: &Document,
-        signed_id: Option<&[u8]>,
-    ) -> Option<String> {
-        let read = |source: &Source| source.read(headers, document, signed_id);
+    fn event(&self, view: &View<'_>) -> Option<String> {
+        let join = |sources: &[Source]| {
+            let names: Option<Vec<String>> = sources.iter().map(|s| s.read(view).name()).collect();
+            names.map(|names| names.join("."))
+        };
         match &self.declared.event {
             // What is no name is not made good by the next place
-            Event::First(sources) => (sources.iter().map(read))
-                .find(|found| *found != Found::Nothing)
-                .and_then(Found::name),
-            Event::Join(sources) => {
-                let names: Option<Vec<String>> = sources.iter().map(|s| read(s).name()).collect();
-                names.map(|names| names.join("."))
+            Event::First(sources) => first(sources, view).name(),
+            Event::Join(sources) => join(sources),
+            Event::Any(lists) => lists.iter().find_map(|sources| join(sources)),
+        }
+    }
+
+    fn delivery(&self, view: &View<'_>) -> Found {
+        match &self.declared.delivery {
+            None => Found::Nothing,
+            Some(Delivery::One(source)) => source.read(view),
+            Some(Delivery::First { first: sources }) => first(sources, view),
+            Some(Delivery::Join { join }) => {
+                let mut names = Vec::new();
+                for source in join {
+                    match source.read(view) {
+                        Found::Name(name) => names.push(name),
+                        other => return other,
+                    }
+                }
+                Found::Name(names.join(":"))
             }
         }
     }
 }
 
-fn live(auth: &Auth, key: &Key) -> Result<LiveKey, BindError> {
-    let decoded: Secret = key::decode(key, auth.scheme, auth.key)?;
-    let ready = Ready::new(auth.scheme, decoded)
-        .ok_or_else(|| BindError::Encoding(key.name.clone(), "a key of the profile's scheme"))?;
-    Ok(LiveKey {
-        name: key.name.clone(),
-        not_after: key.not_after,
-        ready,
-    })
+/// The first place where something stands
+fn first(sources: &[Source], view: &View<'_>) -> Found {
+    let mut found = sources.iter().map(|source| source.read(view));
+    found
+        .find(|found| *found != Found::Nothing)
+        .unwrap_or(Found::Nothing)
+}
+
+/// What an alternative has shown: who signed, and what
+struct Proof<'v> {
+    key: &'v LiveKey,
+    id: Option<Vec<u8>>,
+    signed_at: Option<Timestamp>,
+    claims: Option<Document>,
+    /// What was signed, as replays of it are recognised
+    covered: ReplayKey,
 }
 
 impl Verifier {
@@ -160,7 +227,8 @@ impl Verifier {
     /// Past and future tolerance of signed timestamps together
     pub fn tolerated(&self) -> Duration {
         let (past, future) = self.profile.tolerance().unwrap_or_default();
-        self.tolerance.past.unwrap_or(past) + self.tolerance.future.unwrap_or(future)
+        let own = self.options.tolerance;
+        own.past.unwrap_or(past) + own.future.unwrap_or(future)
     }
 
     /// Verifies a request as of `now`
@@ -172,175 +240,288 @@ impl Verifier {
     }
 
     fn authenticate(&self, request: &RequestParts<'_>, now: Timestamp) -> Result<Outcome, Refusal> {
+        let facts = Facts::new(self.profile, *request, &self.options.params);
+        if let Some(reply) = self.unsigned(&facts, now)? {
+            return Ok(Outcome::Handshake(reply));
+        }
         if request.method != "POST" {
             return Err(Step::Method.into());
         }
         if self.keys.iter().all(Vec::is_empty) {
-            return self.set_up(request);
+            return Err(Step::NoLiveKey.into());
         }
-        let (auth, keys, header) = self.alternative(request.headers)?;
-        let read = read_header(auth, header, request.headers)?;
-        // Where the form's field is what is signed, it has to be read first; else nothing is read yet
-        let form = (auth.content.contains(&Part::Evidence))
-            .then(|| self.profile.form(request))
-            .flatten();
-        let content = content(auth, &read, request.body, form.as_ref())?;
-        let mut any_live = false;
+        let mut proofs = Vec::new();
+        for group in self.profile.groups() {
+            proofs.push(self.hold(group, &facts, now)?);
+        }
+        self.read(facts, proofs, now)
+    }
+
+    /// The answer to a handshake that nobody signs
+    fn unsigned(&self, facts: &Facts<'_>, now: Timestamp) -> Result<Option<Reply>, Refusal> {
+        let keyless = self.keys.iter().all(Vec::is_empty);
+        let handshakes = self
+            .profile
+            .declared
+            .handshake
+            .iter()
+            .filter(|h| match h.verify {
+                HandshakeAuth::Signed => false,
+                HandshakeAuth::Setup => keyless,
+                HandshakeAuth::Token | HandshakeAuth::None => true,
+            });
+        let short = facts.request.body.len() <= MAX_SETUP;
+        let asked = Asked {
+            view: facts.view(),
+            key: self.keys.iter().flatten().find(|key| key.is_live(now)),
+            signed: false,
+        };
+        for handshake in handshakes.filter(|h| h.at.is_none() || short) {
+            if !asked.meets(handshake) {
+                continue;
+            }
+            if handshake.verify == HandshakeAuth::Token && !asked.has_token(handshake) {
+                return Err(Step::SignatureMismatch.into());
+            }
+            if let Some(reply) = asked.reply(handshake) {
+                return Ok(Some(reply));
+            }
+        }
+        Ok(None)
+    }
+
+    fn alternatives(&self, group: Option<&str>) -> impl Iterator<Item = (&Auth, &[LiveKey])> {
+        (self.profile.declared.auth.iter())
+            .zip(self.keys.iter().map(Vec::as_slice))
+            .filter(move |(auth, _)| auth.group.as_deref() == group)
+    }
+
+    /// Holds a delivery to one group: the first alternative whose signature is there decides, so that a
+    /// wrong signature in it is not made good by another, but where the profile says so
+    fn hold(
+        &self,
+        group: Option<&str>,
+        facts: &Facts<'_>,
+        now: Timestamp,
+    ) -> Result<Proof<'_>, Refusal> {
+        let mut refusal: Option<Refusal> = None;
+        for (auth, keys) in self.alternatives(group) {
+            if !auth.when.iter().all(|guard| guard.holds(&facts.view())) {
+                continue;
+            }
+            match self.attempt(auth, keys, facts, now) {
+                Ok(Some(proof)) => return Ok(proof),
+                Ok(None) => {}
+                Err(e) if auth.or_next => refusal = refusal.or(Some(e)),
+                Err(e) => return Err(e),
+            }
+        }
+        Err(refusal.unwrap_or_else(|| Step::SignatureMissing.into()))
+    }
+
+    /// Tries one alternative; nothing where its signature is not there
+    fn attempt<'v>(
+        &'v self,
+        auth: &'v Auth,
+        keys: &'v [LiveKey],
+        facts: &Facts<'_>,
+        now: Timestamp,
+    ) -> Result<Option<Proof<'v>>, Refusal> {
+        let Some(each) = &auth.each else {
+            return self.attempt_in(auth, keys, &facts.view(), now);
+        };
+        // Every item is signed on its own: one that is not makes the delivery false
+        let found = facts.document().ok().map(|document| document.resolve(each));
+        let Some(Resolution::Resolved(array)) = found else {
+            return Ok(None);
+        };
+        let mut whole: Option<Proof<'v>> = None;
+        for item in array.items().into_iter().flatten() {
+            let view = View {
+                item: Some(item),
+                ..facts.view()
+            };
+            let proof = self.attempt_in(auth, keys, &view, now)?;
+            let proof = proof.ok_or(Step::SignatureMissing)?;
+            let covered = match whole {
+                None => proof.covered,
+                Some(before) => {
+                    let both = [
+                        before.covered.as_bytes().as_slice(),
+                        proof.covered.as_bytes(),
+                    ];
+                    ReplayKey::new(ReplayKind::Content, &both)
+                }
+            };
+            whole = Some(Proof { covered, ..proof });
+        }
+        Ok(whole)
+    }
+
+    fn attempt_in<'v>(
+        &'v self,
+        auth: &'v Auth,
+        keys: &'v [LiveKey],
+        view: &View<'_>,
+        now: Timestamp,
+    ) -> Result<Option<Proof<'v>>, Refusal> {
+        let texts = signature::texts(auth, view)?;
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        let read = signature::read(auth, &texts, view)?;
+        if !keys.iter().any(|key| key.is_live(now)) {
+            return Err(Step::NoLiveKey.into());
+        }
+        let proof = match &auth.jwt {
+            Some(rules) => self.token(auth, rules, keys, &read, view, now)?,
+            None => self.signed(auth, keys, &read, view, now)?,
+        };
+        if let Some(source) = &auth.body_sha256 {
+            let stated = source.read(view).name().unwrap_or_default();
+            let stated = Encoding::Hex.decode(stated.as_bytes()).unwrap_or_default();
+            let digest = Sha256Hex::of(view.facts.request.body);
+            if !bool::from(digest.as_bytes().as_slice().ct_eq(&stated)) {
+                return Err(Step::BodyHash.into());
+            }
+        }
+        Ok(Some(proof))
+    }
+
+    /// A signature, MAC or token over contents of the delivery
+    fn signed<'v>(
+        &'v self,
+        auth: &'v Auth,
+        keys: &'v [LiveKey],
+        read: &Read<'_>,
+        view: &View<'_>,
+        now: Timestamp,
+    ) -> Result<Proof<'v>, Refusal> {
+        let named = auth
+            .key_id
+            .as_ref()
+            .and_then(|source| source.read(view).name());
+        let mine = |key: &&LiveKey| {
+            key.is_live(now) && (auth.key_id.is_none() || key.is_named(named.as_deref()))
+        };
+        let mut fault = Refusal::from(Step::SignatureMismatch);
+        for set in &read.sets {
+            let mut held = None;
+            for content in contents(auth, set, read.id, view)? {
+                let parts: Vec<&[u8]> = content.iter().map(AsRef::as_ref).collect();
+                // Every key is tried, so that the time tells nothing of which one is right
+                for key in keys.iter().filter(mine) {
+                    if key.verify(&parts, &set.candidates).is_some() && held.is_none() {
+                        held = Some((key, self.covered(&content, view)));
+                    }
+                }
+            }
+            let Some((key, covered)) = held else { continue };
+            match self.stamp(auth, set.timestamp.as_deref(), view, now) {
+                Ok(signed_at) => {
+                    return Ok(Proof {
+                        key,
+                        id: read.id.map(<[u8]>::to_vec),
+                        signed_at,
+                        claims: None,
+                        covered,
+                    });
+                }
+                Err(refusal) => fault = refusal,
+            }
+        }
+        Err(fault)
+    }
+
+    /// A JSON Web Token
+    fn token<'v>(
+        &'v self,
+        auth: &'v Auth,
+        rules: &Rules,
+        keys: &'v [LiveKey],
+        read: &Read<'_>,
+        view: &View<'_>,
+        now: Timestamp,
+    ) -> Result<Proof<'v>, Refusal> {
+        let mut candidates = read.sets.iter().flat_map(|set| &set.candidates);
+        let (Some(text), None) = (candidates.next(), candidates.next()) else {
+            return Err(Step::SignatureMalformed.into());
+        };
+        let token = Token::parse(&text.bytes).ok_or(Step::TokenMalformed)?;
+        if !token.is_allowed(&rules.algorithms) {
+            return Err(Step::TokenMalformed.into());
+        }
+        let named = match &auth.key_id {
+            Some(Source::Claim(name)) => token.unverified_claim(name).map(str::to_owned),
+            Some(source) => source.read(view).name(),
+            None => None,
+        };
         let mut held = None;
         for key in keys.iter().filter(|key| key.is_live(now)) {
-            any_live = true;
-            if held.is_none() && key.verify(&content, &read.candidates).is_some() {
+            if auth.key_id.is_some() && !key.is_named(named.as_deref()) {
+                continue;
+            }
+            let right = match &key.ready {
+                Ready::JwtSecret(secret) => token.is_signed_with(&rules.algorithms, secret),
+                Ready::JwtPublic(set) => token.is_signed_by(&rules.algorithms, set, now),
+                _ => false,
+            };
+            if right && held.is_none() {
                 held = Some(key);
             }
         }
-        let key = match held {
-            Some(key) => key,
-            None if any_live => return Err(Step::SignatureMismatch.into()),
-            None => return Err(Step::NoLiveKey.into()),
-        };
-        let text = match &form {
-            Some(text) => text.clone(),
-            None => self
-                .profile
-                .form(request)
-                .unwrap_or_else(|| request.body.clone()),
-        };
-        self.read(request, auth, key, &read, &content, text, now)
+        let key = held.ok_or(Step::SignatureMismatch)?;
+        let claims = token.held(rules, view.facts, now)?;
+        Ok(Proof {
+            key,
+            id: None,
+            signed_at: None,
+            claims: Some(claims),
+            covered: self.covered(&[Cow::Borrowed(view.facts.request.body.as_ref())], view),
+        })
     }
 
-    /// Everything that is read of an authentic request
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the facts of one authentic request"
-    )]
-    fn read(
+    /// What the signature covers, as replays of it are recognised. A token covers nothing, so that the body
+    /// stands in.
+    fn covered(&self, content: &[Cow<'_, [u8]>], view: &View<'_>) -> ReplayKey {
+        let body = view.facts.request.body;
+        let digest = view.facts.body_sha256();
+        let digest = digest.as_bytes().as_slice();
+        let parts: Vec<&[u8]> = match self.profile.integrity() {
+            Integrity::None => vec![digest],
+            Integrity::Full | Integrity::Partial => (content.iter())
+                // The body stands for itself by its digest, which is known already
+                .map(|part| {
+                    if std::ptr::eq(part.as_ref(), body.as_ref()) {
+                        digest
+                    } else {
+                        part
+                    }
+                })
+                .collect(),
+        };
+        ReplayKey::new(ReplayKind::Content, &parts)
+    }
+
+    /// The signed timestamp, within its tolerances
+    fn stamp(
         &self,
-        request: &RequestParts<'_>,
         auth: &Auth,
-        key: &LiveKey,
-        read: &Read<'_>,
-        content: &[&[u8]],
-        text: Bytes,
+        beside: Option<&[u8]>,
+        view: &View<'_>,
         now: Timestamp,
-    ) -> Result<Outcome, Refusal> {
-        let mut signed_at = None;
-        if let (Some(rule), Some(text)) = (&auth.timestamp, read.timestamp) {
-            signed_at = Some(self.in_time(rule, text, now)?);
-        }
-        let document = Document::parse(text);
-        if let Some(rule) = &auth.timestamp
-            && let TimestampSource::Json(pointer) = &rule.from
-        {
-            let found = document.as_ref().ok().map(|d| d.resolve(pointer));
-            let digits = match found {
-                Some(Resolution::Resolved(value)) => value.number_text().or(value.as_str()),
-                _ => None,
-            };
-            let digits = digits.ok_or(Step::TimestampMissing)?;
-            signed_at = Some(self.in_time(rule, digits.as_bytes(), now)?);
-        }
-        let document = match document {
-            Ok(document) => document,
-            Err(why) => return Ok(Outcome::Malformed(why.into())),
+    ) -> Result<Option<Timestamp>, Refusal> {
+        let Some(rule) = &auth.timestamp else {
+            return Ok(None);
         };
-        let asked = Asked {
-            headers: request.headers,
-            document: &document,
-            key: Some(key),
+        let text = match &rule.from {
+            TimestampSource::Json(pointer) => signature::json(view, pointer)
+                .and_then(|value| value.number_text().or(value.as_str()))
+                .map(str::as_bytes),
+            _ => beside,
         };
-        match asked.answer(&self.profile.declared.handshake, HandshakeAuth::Signed) {
-            Answer::Reply(reply) => return Ok(Outcome::Handshake(reply)),
-            Answer::Incomplete => return Ok(Outcome::Malformed(Malformed::Handshake)),
-            Answer::NoHandshake => {}
-        }
-        let Some(event) = self.profile.event(request.headers, &document, read.id) else {
-            return Ok(Outcome::Malformed(Malformed::NoEvent));
-        };
-        let source = self.profile.declared.delivery.as_ref();
-        let delivery = match source.map(|s| s.read(request.headers, &document, read.id)) {
-            Some(Found::Name(id)) => Some(id),
-            Some(Found::Nothing) | None => None,
-            Some(Found::Unusable) => return Ok(Outcome::Malformed(Malformed::Delivery)),
-        };
-        let body_sha256 = Sha256Hex::of(request.body);
-        let replay_keys = self.replay_keys(delivery.as_deref(), content, request.body, body_sha256);
-        Ok(Outcome::Verified(Box::new(VerifiedEvidence {
-            event,
-            delivery,
-            document,
-            key_name: key.name.clone(),
-            replay_keys,
-            signed_at,
-            body_sha256,
-        })))
-    }
-
-    /// A signed id is the identity. An unsigned one can be changed by whoever copies the delivery, so that
-    /// what is covered counts too; a token covers nothing, so that the body stands in.
-    fn replay_keys(
-        &self,
-        id: Option<&str>,
-        content: &[&[u8]],
-        body: &Bytes,
-        body_sha256: Sha256Hex,
-    ) -> Vec<ReplayKey> {
-        let signed = (self.profile.declared.delivery.as_ref())
-            .is_some_and(|source| self.profile.covers(source));
-        let by_id = id.map(|id| ReplayKey::new(ReplayKind::Id, &[id.as_bytes()]));
-        let covered = || {
-            // The body stands for itself by its digest, which is known already
-            let digest = body_sha256.as_bytes().as_slice();
-            let part = |part: &&'_ [u8]| {
-                if std::ptr::eq(*part, body.as_ref()) {
-                    digest.to_vec()
-                } else {
-                    part.to_vec()
-                }
-            };
-            let parts: Vec<Vec<u8>> = match self.profile.integrity() {
-                Integrity::None => vec![digest.to_vec()],
-                Integrity::Full | Integrity::Partial => content.iter().map(part).collect(),
-            };
-            let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-            ReplayKey::new(ReplayKind::Content, &parts)
-        };
-        match by_id {
-            Some(key) if signed => vec![key],
-            Some(key) => vec![key, covered()],
-            None => vec![covered()],
-        }
-    }
-
-    /// A source without keys answers the profile's setup request, and refuses everything else
-    fn set_up(&self, request: &RequestParts<'_>) -> Result<Outcome, Refusal> {
-        let document = Some(request.body)
-            .filter(|body| body.len() <= MAX_SETUP)
-            .and_then(|body| Document::parse(body.clone()).ok())
-            .ok_or(Step::NoLiveKey)?;
-        let asked = Asked {
-            headers: request.headers,
-            document: &document,
-            key: None,
-        };
-        match asked.answer(&self.profile.declared.handshake, HandshakeAuth::Setup) {
-            Answer::Reply(reply) => Ok(Outcome::Handshake(reply)),
-            Answer::Incomplete | Answer::NoHandshake => Err(Step::NoLiveKey.into()),
-        }
-    }
-
-    /// The first alternative whose header is present: a wrong signature in it is not made good by another
-    fn alternative<'r>(
-        &self,
-        headers: &'r dyn HeaderSource,
-    ) -> Result<(&Auth, &[LiveKey], &'r [u8]), Refusal> {
-        for (auth, keys) in self.profile.declared.auth.iter().zip(&self.keys) {
-            match headers.one(&auth.header) {
-                OneHeader::One(header) => return Ok((auth, keys, header)),
-                OneHeader::Several => return Err(Step::SignatureRepeated.into()),
-                OneHeader::None => {}
-            }
-        }
-        Err(Step::SignatureMissing.into())
+        let text = text.ok_or(Step::TimestampMissing)?;
+        self.in_time(rule, text, now).map(Some)
     }
 
     fn in_time(
@@ -355,10 +536,11 @@ impl Verifier {
                 i64::try_from(d.as_millis()).unwrap_or(i64::MAX)
             })
         };
+        let Tolerance { past, future } = self.options.tolerance;
         let age = now.unix_ms().saturating_sub(at.unix_ms());
-        let step = if age > seconds(self.tolerance.past, rule.past_seconds) {
+        let step = if age > seconds(past, rule.past_seconds) {
             Step::TimestampOld
-        } else if age.saturating_neg() > seconds(self.tolerance.future, rule.future_seconds) {
+        } else if age.saturating_neg() > seconds(future, rule.future_seconds) {
             Step::TimestampAhead
         } else {
             return Ok(at);
@@ -367,5 +549,72 @@ impl Verifier {
             step,
             detail: Some(format!("off by {} s", age.saturating_abs() / 1000)),
         })
+    }
+
+    /// Everything that is read of an authentic request
+    fn read(
+        &self,
+        facts: Facts<'_>,
+        proofs: Vec<Proof<'_>>,
+        now: Timestamp,
+    ) -> Result<Outcome, Refusal> {
+        let declared = &self.profile.declared;
+        let key = proofs.first().map(|proof| proof.key);
+        let key = key.filter(|key| key.is_live(now)).ok_or(Step::NoLiveKey)?;
+        let view = View {
+            signed_id: proofs.iter().find_map(|proof| proof.id.as_deref()),
+            claims: proofs.iter().find_map(|proof| proof.claims.as_ref()),
+            ..facts.view()
+        };
+        if !declared.require.iter().all(|guard| guard.holds(&view)) {
+            return Err(Step::Condition.into());
+        }
+        if let Err(why) = facts.document() {
+            return Ok(Outcome::Malformed(why.clone().into()));
+        }
+        let asked = Asked {
+            view,
+            key: Some(key),
+            signed: true,
+        };
+        match asked.answer(&declared.handshake) {
+            Answer::Reply(reply) => return Ok(Outcome::Handshake(reply)),
+            Answer::Incomplete => return Ok(Outcome::Malformed(Malformed::Handshake)),
+            Answer::NoHandshake => {}
+        }
+        let Some(event) = self.profile.event(&view) else {
+            return Ok(Outcome::Malformed(Malformed::NoEvent));
+        };
+        let delivery = match self.profile.delivery(&view) {
+            Found::Unusable => return Ok(Outcome::Malformed(Malformed::Delivery)),
+            found => found.name(),
+        };
+        let body_sha256 = facts.body_sha256();
+        let document = match facts.into_document() {
+            Ok(document) => document,
+            Err(why) => return Ok(Outcome::Malformed(why.into())),
+        };
+        Ok(Outcome::Verified(Box::new(VerifiedEvidence {
+            replay_keys: self.replay_keys(delivery.as_deref(), &proofs),
+            event,
+            delivery,
+            document,
+            key_name: key.name.clone(),
+            signed_at: proofs.iter().find_map(|proof| proof.signed_at),
+            body_sha256,
+        })))
+    }
+
+    /// A signed id is the identity. An unsigned one can be changed by whoever copies the delivery, so that
+    /// what is covered counts too.
+    fn replay_keys(&self, id: Option<&str>, proofs: &[Proof<'_>]) -> Vec<ReplayKey> {
+        let signed = (self.profile.declared.delivery.as_ref())
+            .is_some_and(|source| self.profile.covers(source));
+        let mut keys: Vec<ReplayKey> = Vec::new();
+        keys.extend(id.map(|id| ReplayKey::new(ReplayKind::Id, &[id.as_bytes()])));
+        if !signed || keys.is_empty() {
+            keys.extend(proofs.iter().map(|proof| proof.covered));
+        }
+        keys
     }
 }

@@ -16,14 +16,16 @@ mod reports;
 #[path = "providers/sources.rs"]
 mod sources;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use postern_contract::request::HeaderValues;
 use postern_contract::{CapturedRequest, Secret, Timestamp};
+use postern_profiles::sign::NotSigned;
 use postern_profiles::{
-    Catalogue, Key, KeyMaterial, Outcome, Profile, RequestParts, Tolerance, VerifiedEvidence,
-    vectors,
+    Catalogue, Key, KeyMaterial, Options, Outcome, Params, Profile, RequestParts, SignaturePlace,
+    VerifiedEvidence, vectors,
 };
 use serde::Deserialize;
 
@@ -35,9 +37,19 @@ struct Expect {
     expect: String,
     secret: Option<String>,
     public_key: Option<String>,
+    #[serde(default)]
+    params: BTreeMap<String, Texts>,
     event: Option<String>,
     delivery: Option<String>,
     signed_at_ms: Option<i64>,
+}
+
+/// One text or several
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+enum Texts {
+    One(String),
+    Many(Vec<String>),
 }
 
 struct Case {
@@ -71,6 +83,7 @@ impl Case {
                 expect: "accept".to_owned(),
                 secret: Some("key".to_owned()),
                 public_key: None,
+                params: BTreeMap::new(),
                 event: None,
                 delivery: None,
                 signed_at_ms: None,
@@ -98,11 +111,128 @@ impl Case {
     }
 
     /// Signs `body` with our own signer as of `at`
-    fn sign(&mut self, profile: &Profile, body: &Bytes, at: Timestamp) {
+    fn sign(&mut self, profile: &Profile, body: &Bytes, at: Timestamp) -> Bytes {
+        self.try_sign(profile, body, at).unwrap()
+    }
+
+    /// The same; an error where the signer has no private key, or the body lacks what is signed
+    fn try_sign(
+        &mut self,
+        profile: &Profile,
+        body: &Bytes,
+        at: Timestamp,
+    ) -> Result<Bytes, NotSigned> {
         let secret = (self.expect.secret.clone()).unwrap_or_else(|| SEED.to_owned());
         let secret = Secret::new(secret.into_bytes());
-        for (name, value) in profile.sign(&self.request, body, &secret, at).unwrap() {
-            self.set(&name, &[&value]);
+        let signed = profile.sign(&self.request, body, &secret, &self.params(), at)?;
+        self.request = signed.request;
+        Ok(signed.body)
+    }
+
+    fn params(&self) -> Params {
+        let texts = |texts: &Texts| match texts {
+            Texts::One(text) => vec![text.clone()],
+            Texts::Many(texts) => texts.clone(),
+        };
+        (self.expect.params.iter())
+            .map(|(name, value)| (name.clone(), texts(value)))
+            .collect()
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            params: self.params(),
+            ..Options::default()
+        }
+    }
+
+    /// Where it is signed, and the text there
+    fn signature(&self, profile: &'static Profile) -> (SignaturePlace<'static>, String) {
+        let mut places = profile.signature_places();
+        places
+            .find_map(|place| Some((place, self.signature_at(place)?)))
+            .unwrap_or_else(|| panic!("{}: no signature", profile.id()))
+    }
+
+    fn signature_at(&self, place: SignaturePlace<'_>) -> Option<String> {
+        match place {
+            SignaturePlace::Header(name) => {
+                let mut headers = self.request.headers.iter();
+                let (_, values) = headers.find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+                values.iter().next().map(str::to_owned)
+            }
+            SignaturePlace::Query(name) => {
+                let url = url::Url::parse(&self.request.url).unwrap();
+                let (_, value) = url.query_pairs().find(|(known, _)| known == name)?;
+                Some(value.into_owned())
+            }
+            SignaturePlace::Body { each, at } => {
+                if let Some(form) = self.form() {
+                    let name = at.tokens().last()?.text();
+                    let (_, value) = form.into_iter().find(|(known, _)| known == name)?;
+                    return Some(value);
+                }
+                let value: serde_json::Value = serde_json::from_slice(&self.body()).ok()?;
+                let item = match each {
+                    Some(each) => value.pointer(&format!("{each}/0"))?,
+                    None => &value,
+                };
+                item.pointer(&at.to_string())?.as_str().map(str::to_owned)
+            }
+        }
+    }
+
+    /// The fields, where the body is a form
+    fn form(&self) -> Option<Vec<(String, String)>> {
+        let body = self.body();
+        let json = body.starts_with(b"{") || body.starts_with(b"[") || body.starts_with(b"--");
+        (!json).then(|| url::form_urlencoded::parse(&body).into_owned().collect())
+    }
+
+    /// Replaces the signature by these texts; several in a body are none of ours to write
+    fn set_signature(&mut self, place: SignaturePlace<'_>, values: &[&str]) {
+        match place {
+            SignaturePlace::Header(name) => self.set(name, values),
+            SignaturePlace::Query(name) => {
+                let mut url = url::Url::parse(&self.request.url).unwrap();
+                let kept: Vec<_> = url.query_pairs().into_owned().collect();
+                let kept = kept.into_iter().filter(|(known, _)| known != name);
+                let mut query = url::form_urlencoded::Serializer::new(String::new());
+                query.extend_pairs(kept);
+                values
+                    .iter()
+                    .for_each(|value| _ = query.append_pair(name, value));
+                url.set_query(Some(&query.finish()));
+                self.request.url = url.to_string();
+            }
+            SignaturePlace::Body { each, at } => {
+                let body = if let Some(form) = self.form() {
+                    let name = at.tokens().last().unwrap().text();
+                    let kept = form.into_iter().filter(|(known, _)| known != name);
+                    let mut form = url::form_urlencoded::Serializer::new(String::new());
+                    form.extend_pairs(kept);
+                    values
+                        .iter()
+                        .for_each(|value| _ = form.append_pair(name, value));
+                    form.finish()
+                } else {
+                    let mut value: serde_json::Value =
+                        serde_json::from_slice(&self.body()).unwrap();
+                    let at = format!(
+                        "{}{at}",
+                        each.map_or(String::new(), |each| format!("{each}/0"))
+                    );
+                    let (parent, name) = at.rsplit_once('/').unwrap();
+                    let parent = value.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+                    parent.remove(name);
+                    if let Some(text) = values.first() {
+                        parent.insert(name.to_owned(), (*text).into());
+                    }
+                    value.to_string()
+                };
+                self.request.body = Some(body);
+                self.request.body_base64 = None;
+            }
         }
     }
 
@@ -130,6 +260,7 @@ fn key(expect: &Expect) -> Key {
     };
     Key {
         name: "k".to_owned(),
+        id: None,
         material,
         not_after: None,
     }
@@ -137,10 +268,11 @@ fn key(expect: &Expect) -> Key {
 
 fn verify(profile: &'static Profile, case: &Case, body: &Bytes) -> Outcome {
     let verifier = profile
-        .bind(vec![key(&case.expect)], Tolerance::default())
+        .bind(vec![key(&case.expect)], case.options())
         .unwrap();
     let parts = RequestParts {
         method: &case.request.method,
+        url: &case.request.url,
         headers: &case.request,
         body,
     };
@@ -212,6 +344,7 @@ fn every_profile_reads_the_event_the_id_and_the_time_of_a_delivery() {
         let body = case.body();
         let unverified = profile.read_unverified(&RequestParts {
             method: "POST",
+            url: &case.request.url,
             headers: &case.request,
             body: &body,
         });

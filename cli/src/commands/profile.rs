@@ -1,6 +1,7 @@
 //! `postern profile`: the catalogue of verification profiles, and vectors held against it. Nothing here
 //! reads a secret: vectors carry their own.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -135,7 +136,14 @@ struct Shown {
     summary: Summary,
     docs: &'static str,
     replay: &'static str,
-    signature_headers: Vec<&'static str>,
+    confidence: &'static str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    to_check: &'static [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry: Option<&'static str>,
+    signature: Vec<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    params: BTreeMap<String, bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tolerance: Option<Seconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,7 +167,14 @@ fn show(profile: &'static Profile, output: &Output) -> Result<Exit, Failure> {
         summary: Summary::of(profile),
         docs: profile.docs(),
         replay: profile.replay(),
-        signature_headers: profile.signature_headers().collect(),
+        confidence: profile.confidence().as_str(),
+        to_check: profile.to_check(),
+        retry: profile.retry(),
+        signature: profile
+            .signature_places()
+            .map(|place| place.to_string())
+            .collect(),
+        params: profile.params(),
         tolerance: profile.tolerance().map(|(past, future)| Seconds {
             past_seconds: past.as_secs(),
             future_seconds: future.as_secs(),
@@ -181,7 +196,7 @@ fn describe(shown: &Shown) -> String {
         ("id", summary.id.to_owned()),
         ("provider", summary.title.to_owned()),
         ("integrity", summary.integrity.to_owned()),
-        ("header", shown.signature_headers.join(", ")),
+        ("signature", shown.signature.join(", ")),
         ("tolerance", tolerance),
         ("replays by", shown.replay.to_owned()),
         ("docs", shown.docs.to_owned()),
@@ -189,6 +204,18 @@ fn describe(shown: &Shown) -> String {
     ];
     if !summary.aliases.is_empty() {
         rows.insert(1, ("aliases", summary.aliases.join(", ")));
+    }
+    if !shown.params.is_empty() {
+        let one = |(name, needed): (&String, &bool)| {
+            format!("{name}{}", if *needed { "" } else { " (optional)" })
+        };
+        let params: Vec<String> = shown.params.iter().map(one).collect();
+        rows.push(("parameters", params.join(", ")));
+    }
+    rows.push(("confidence", shown.confidence.to_owned()));
+    rows.extend(shown.to_check.iter().map(|what| ("to check", what.clone())));
+    if let Some(retry) = shown.retry {
+        rows.push(("retries", retry.to_owned()));
     }
     if let Some(note) = shown.note {
         rows.push(("note", note.to_owned()));

@@ -9,6 +9,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use postern_contract::{CapturedRequest, Timestamp};
 use postern_egress::{Allowed, Answer, Client, NotSent, Outbound};
+use postern_profiles::Params;
 use serde::Serialize;
 
 use crate::captured;
@@ -39,11 +40,14 @@ pub struct Args {
     /// The verification profile; absent: told by the fixture's headers, where only one fits
     #[arg(long, value_name = "ID")]
     profile: Option<String>,
+    /// A parameter of the profile, as the source has it
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = param)]
+    params: Vec<(String, String)>,
     /// Sign as of this time (RFC 3339) instead of now
     #[arg(long, value_name = "TIME")]
     now: Option<Timestamp>,
     /// Post it as recorded, with its own signature or none
-    #[arg(long, conflicts_with_all = ["secret_env", "profile", "now"])]
+    #[arg(long, conflicts_with_all = ["secret_env", "profile", "params", "now"])]
     as_is: bool,
 }
 
@@ -58,7 +62,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Signs and posts it
 pub fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    let (request, body) = captured::request(&args.fixture)?;
+    let (mut request, mut body) = captured::request(&args.fixture)?;
     if request.method != "POST" {
         let why = format!(
             "the fixture's method is `{}`: deliveries are posted",
@@ -66,7 +70,7 @@ pub fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         );
         return Err(Failure::call("not-a-delivery", why));
     }
-    let mut headers = recorded(&request)?;
+    args.to.as_str().clone_into(&mut request.url);
     if let Some(secret) = &args.secret_env {
         let profile = match &args.profile {
             Some(id) => profile::find(id)?,
@@ -74,20 +78,23 @@ pub fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         };
         let secret = environment::secret(secret)?;
         let now = args.now.unwrap_or_else(environment::now);
-        let signed = profile
-            .sign(&request, &body, &secret, now)
-            .map_err(|e| Failure::call("not-signed", format!("`{}`: {e}", profile.id())))?;
-        for (name, value) in signed {
-            let (name, value) = header(&name, &value)?;
-            headers.insert(name, value);
+        let mut params = Params::new();
+        for (name, value) in args.params {
+            params.entry(name).or_default().push(value);
         }
+        let signed = profile
+            .sign(&request, &body, &secret, &params, now)
+            .map_err(|e| Failure::call("not-signed", format!("`{}`: {e}", profile.id())))?;
+        (request, body) = (signed.request, signed.body);
         if !output.json() {
             output.note(&format!("signed as `{}` at {now}", profile.id()));
         }
     }
     let answer = post(Outbound {
-        url: args.to,
-        headers,
+        // Some providers sign in the query
+        url: (request.url.parse())
+            .map_err(|_| Failure::call("usage", "`--to` is no URL any more once it is signed"))?,
+        headers: recorded(&request)?,
         body,
         timeout: TIMEOUT,
     })?;
@@ -99,6 +106,12 @@ pub fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         format!("{}\n{}", answer.status, answered.body)
     })?;
     Ok(Exit::answer(answer.status.is_success()))
+}
+
+/// `NAME=VALUE`
+fn param(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a parameter is NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Headers that belong to one connection, or that the client sets

@@ -226,3 +226,18 @@ proptest! {
         let _ = Document::parse(Bytes::from(bytes));
     }
 }
+
+#[test]
+fn a_part_becomes_a_document_that_says_the_same() {
+    let text = r#"{"a":[{"n":1.50,"s":"\u00e9\"\n","k":1,"k":2},null,true,[]],"b":{}}"#;
+    let document = Document::parse(text.into()).unwrap();
+    let item = document.root().member("a").unwrap().item(0).unwrap();
+    let own = item.to_document().unwrap();
+    // Escapes come out in their shortest spelling, numbers and repeated keys as they were
+    let spelled = r#"{"n":1.50,"s":"é\"\n","k":1,"k":2}"#;
+    assert_eq!(own.text().as_ref(), spelled.as_bytes());
+    assert_eq!(own.repeated_key(), Some("/k"));
+    let whole = document.root().to_document().unwrap();
+    let spelled = format!(r#"{{"a":[{spelled},null,true,[]],"b":{{}}}}"#);
+    assert_eq!(whole.text().as_ref(), spelled.as_bytes());
+}

@@ -1,63 +1,40 @@
 //! What is held of a profile before anything is verified by it, past what its types say: above all that it
 //! does not accept what nobody signed.
 
-use super::{Declared, Handshake, Integrity, Parser, Part, SchemeKind, TimestampSource};
+use super::{
+    Auth, Confidence, Declared, Handshake, HandshakeAuth, Integrity, Parser, Part, Place,
+    SchemeKind, TimestampSource,
+};
 
 /// Why the profile must not be used, if so
 pub(super) fn check(declared: &Declared) -> Result<(), String> {
     if declared.auth.is_empty() {
         return Err("`auth` is empty: everything would be accepted".to_owned());
     }
+    if (declared.confidence == Confidence::Unconfirmed) == declared.check.is_empty() {
+        return Err("`check` goes with `confidence = \"unconfirmed\"`".to_owned());
+    }
     for auth in &declared.auth {
-        let has = |part: &Part| auth.content.contains(part);
-        let token = auth.scheme == SchemeKind::Token;
-        if token != auth.content.is_empty() {
-            return Err("`content` goes with every scheme but `token`".to_owned());
-        }
-        if token == auth.encoding.is_some() {
-            return Err("`encoding` goes with every scheme but `token`".to_owned());
-        }
-        let whole = has(&Part::Body) || has(&Part::Evidence);
-        if (declared.integrity == Integrity::Full) != whole {
-            return Err("`integrity` is `full` where the content holds the body".to_owned());
-        }
-        if has(&Part::Id) != auth.id_header.is_some() {
-            return Err("`id-header` goes with `{id}` in the content".to_owned());
-        }
-        match &auth.timestamp {
-            None if has(&Part::Timestamp) => {
-                return Err("`{timestamp}` needs a `timestamp`".to_owned());
-            }
-            Some(rule) => {
-                let from_body = matches!(rule.from, TimestampSource::Json(_));
-                if !from_body && !has(&Part::Timestamp) {
-                    return Err("a timestamp that is not signed proves nothing".to_owned());
-                }
-                if rule.past_seconds == 0 || rule.future_seconds == 0 {
-                    return Err("a tolerance of 0 accepts nothing".to_owned());
-                }
-                let pairs = matches!(auth.parser, Parser::Pairs { .. });
-                if (rule.from == TimestampSource::Pair) != pairs {
-                    return Err("`pair` goes with the parser `pairs`".to_owned());
-                }
-            }
-            None => {}
-        }
+        alternative(declared, auth)?;
+    }
+    let covers = |integrity: Integrity| {
+        (declared.auth.iter()).any(|auth| coverage(declared, auth) == integrity)
+    };
+    let least = if covers(Integrity::None) {
+        Integrity::None
+    } else if covers(Integrity::Partial) {
+        Integrity::Partial
+    } else {
+        Integrity::Full
+    };
+    if declared.integrity != least {
+        return Err(format!(
+            "`integrity` is `{}` by what is signed",
+            least.as_str()
+        ));
     }
     for handshake in &declared.handshake {
-        if handshake.at.is_some() == handshake.header.is_some() {
-            return Err("a handshake is told by one of `at` and `header`".to_owned());
-        }
-        if !matches!(
-            handshake.equals,
-            None | Some(toml::Value::String(_) | toml::Value::Integer(_))
-        ) {
-            return Err("`equals` is a text or a whole number".to_owned());
-        }
-    }
-    let typed = |h: &Handshake| h.reply.echo.is_some() && h.reply.content_type.is_some();
-    if declared.handshake.iter().any(typed) {
-        return Err("what is echoed is plain text".to_owned());
+        answer(handshake)?;
     }
     let replies = declared.handshake.iter().map(|h| h.reply.status);
     let accepted = declared.ack.accepted.iter().map(|r| r.status);
@@ -72,6 +49,174 @@ pub(super) fn check(declared: &Declared) -> Result<(), String> {
     Ok(())
 }
 
+/// How much of a delivery one alternative covers: with the groups that must hold beside it
+fn coverage(declared: &Declared, auth: &Auth) -> Integrity {
+    let all = (declared.auth.iter()).filter(|other| other.group != auth.group);
+    let mut best = own_coverage(auth);
+    for other in all {
+        if own_coverage(other) == Integrity::Full {
+            best = Integrity::Full;
+        }
+    }
+    best
+}
+
+fn own_coverage(auth: &Auth) -> Integrity {
+    let hashed = auth
+        .jwt
+        .as_ref()
+        .is_some_and(|rules| rules.body_hash.is_some());
+    let whole = auth.content.iter().any(Part::is_whole);
+    if whole || hashed || auth.body_sha256.is_some() {
+        Integrity::Full
+    } else if auth.content.iter().any(Part::is_of_body) {
+        Integrity::Partial
+    } else {
+        Integrity::None
+    }
+}
+
+fn alternative(declared: &Declared, auth: &Auth) -> Result<(), String> {
+    let fault = |why: &str| Err(why.to_owned());
+    let has = |part: &Part| auth.content.contains(part);
+    let places = [auth.header.is_some(), auth.from.is_some()];
+    if places.iter().filter(|there| **there).count() != 1 {
+        return fault("a signature stands in a `header`, or `from` another place");
+    }
+    if auth.from.is_some() && (auth.header_param.is_some() || !auth.more_headers.is_empty()) {
+        return fault("`header-param` and `more-headers` go with `header`");
+    }
+    if auth.each.is_some() && !matches!(auth.from, Some(Place::Json(_))) {
+        return fault("`each` goes with a place in the body");
+    }
+    if auth.each.is_some() && auth.scheme.is_mac() && own_coverage(auth) == Integrity::Full {
+        return fault("`each` goes with parts of the body");
+    }
+    let is_jwt = auth.scheme == SchemeKind::Jwt;
+    if is_jwt != auth.jwt.is_some() {
+        return fault("`jwt` goes with the scheme `jwt`");
+    }
+    if let Some(rules) = &auth.jwt {
+        let public = rules
+            .algorithms
+            .iter()
+            .filter(|alg| alg.is_public())
+            .count();
+        if public != 0 && public != rules.algorithms.len() || rules.algorithms.is_empty() {
+            return fault("`algorithms` are of secrets, or of public keys, and some");
+        }
+    }
+    let bare = auth.scheme.is_token() || is_jwt;
+    if bare != auth.content.is_empty() {
+        return fault("`content` goes with every scheme but tokens");
+    }
+    if bare == auth.encoding.is_some() {
+        return fault("`encoding` goes with every scheme but tokens");
+    }
+    // A signature over nothing of the delivery could be put before any other
+    if !bare && !auth.content.iter().any(Part::is_of_request) && auth.body_sha256.is_none() {
+        return fault("the content holds nothing of the delivery");
+    }
+    if has(&Part::Id) != auth.id_header.is_some() {
+        return fault("`id-header` goes with `{id}` in the content");
+    }
+    let lists = [Part::HeaderNames, Part::HeaderValues, Part::HeaderPairs];
+    if lists.iter().any(has) != auth.signed_headers.is_some() {
+        return fault("`signed-headers` goes with a list of headers in the content");
+    }
+    if let Some(rule) = &auth.signed_headers
+        && rule.header.is_some() == rule.pair.is_some()
+    {
+        return fault("`signed-headers` stand in a `header` or in a `pair`");
+    }
+    let formed = [
+        Part::FormSorted,
+        Part::Canonical(super::Canonical::PhpSerialize),
+    ];
+    if formed.iter().any(has) && declared.form.is_none() {
+        return fault("fields of a form need a `form`");
+    }
+    match &auth.timestamp {
+        None if has(&Part::Timestamp) => fault("`{timestamp}` needs a `timestamp`"),
+        Some(rule) => {
+            let signed = match &rule.from {
+                TimestampSource::Json(at) => {
+                    own_coverage(auth) == Integrity::Full || has(&Part::Json(at.clone()))
+                }
+                TimestampSource::Header(name) => {
+                    let listed = auth.signed_headers.as_ref().is_some_and(|rule| {
+                        let mut required = rule.required.iter();
+                        required.any(|known| known.eq_ignore_ascii_case(name))
+                    });
+                    has(&Part::Timestamp) || has(&Part::Header(name.clone())) || listed
+                }
+                _ => has(&Part::Timestamp),
+            };
+            if !signed {
+                return fault("a timestamp that is not signed proves nothing");
+            }
+            if rule.past_seconds == 0 || rule.future_seconds == 0 {
+                return fault("a tolerance of 0 accepts nothing");
+            }
+            if (rule.from == TimestampSource::Pair) != auth.parser.has_timestamp() {
+                return fault("`pair` goes with a parser that has a timestamp");
+            }
+            Ok(())
+        }
+        None => match auth.parser {
+            Parser::Sets { .. } | Parser::Positional { .. } => {
+                fault("the parser has a timestamp, and there is no `timestamp`")
+            }
+            _ => Ok(()),
+        },
+    }
+}
+
+fn answer(handshake: &Handshake) -> Result<(), String> {
+    let fault = |why: &str| Err(why.to_owned());
+    let told = [
+        handshake.at.is_some(),
+        handshake.header.is_some(),
+        handshake.query.is_some(),
+    ];
+    let told = told.iter().filter(|there| **there).count();
+    if told > 1 || (told == 0 && handshake.method == "POST") {
+        return fault("a handshake is told by one of `at`, `header` and `query`");
+    }
+    if handshake.method != "POST" && handshake.verify == HandshakeAuth::Signed {
+        return fault("what is signed is posted");
+    }
+    if !["POST", "GET", "HEAD", "OPTIONS"].contains(&handshake.method.as_str()) {
+        return fault("a handshake comes by POST, GET, HEAD or OPTIONS");
+    }
+    if handshake.empty && (handshake.at.is_none() || handshake.equals.is_some()) {
+        return fault("`empty` goes with `at`, and without `equals`");
+    }
+    if (handshake.verify == HandshakeAuth::Token) != handshake.token.is_some() {
+        return fault("`token` goes with `verify = \"token\"`");
+    }
+    if !matches!(
+        handshake.equals,
+        None | Some(toml::Value::String(_) | toml::Value::Integer(_))
+    ) {
+        return fault("`equals` is a text or a whole number");
+    }
+    let reply = &handshake.reply;
+    if (reply.echo.is_some() || !reply.text.is_empty()) && reply.content_type.is_some() {
+        return fault("what is echoed is plain text");
+    }
+    let bodies = [
+        reply.body.is_some(),
+        reply.echo.is_some(),
+        !reply.text.is_empty(),
+        !reply.json.is_empty(),
+    ];
+    if bodies.iter().filter(|there| **there).count() > 1 {
+        return fault("a reply has one of `body`, `echo`, `text` and `json`");
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use crate::profile::Profile;
@@ -79,6 +224,7 @@ mod tests {
     const GOOD: &str = r#"
 title = "T"
 docs = "https://example.com"
+confidence = "sdk"
 integrity = "full"
 event = { first = [{ json = "/type" }] }
 [[auth]]

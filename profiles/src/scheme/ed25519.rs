@@ -6,8 +6,8 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use postern_contract::Secret;
 use subtle::Choice;
 
-pub(crate) fn key(bytes: &Secret) -> Option<VerifyingKey> {
-    VerifyingKey::from_bytes(bytes.expose().try_into().ok()?)
+pub(crate) fn key(bytes: &[u8]) -> Option<VerifyingKey> {
+    VerifyingKey::from_bytes(bytes.try_into().ok()?)
         .ok()
         .filter(|key| !key.is_weak())
 }

@@ -1,17 +1,25 @@
-//! HMAC with SHA-1, SHA-256 or SHA-512. The keyed state is made once a secret and cloned a delivery.
+//! HMAC with SHA-1 or SHA-2. The keyed state is made once a secret and cloned a delivery.
 
 use hmac::{Hmac, KeyInit, Mac};
 use postern_contract::Secret;
 use sha1::Sha1;
-use sha2::{Sha256, Sha512};
+use sha2::{Sha256, Sha384, Sha512};
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::profile::SchemeKind;
+/// The hash of an HMAC
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hash {
+    Sha1,
+    Sha256,
+    Sha384,
+    Sha512,
+}
 
 #[derive(Clone)]
 pub(crate) enum Keyed {
     Sha1(Hmac<Sha1>),
     Sha256(Hmac<Sha256>),
+    Sha384(Box<Hmac<Sha384>>),
     Sha512(Box<Hmac<Sha512>>),
 }
 
@@ -27,15 +35,13 @@ fn finish<M: Mac>(mut mac: M, content: &[&[u8]]) -> Vec<u8> {
 }
 
 impl Keyed {
-    pub(crate) fn new(scheme: SchemeKind, key: &Secret) -> Option<Self> {
+    pub(crate) fn new(hash: Hash, key: &Secret) -> Option<Self> {
         let key = key.expose();
-        match scheme {
-            SchemeKind::HmacSha1 => Hmac::new_from_slice(key).ok().map(Self::Sha1),
-            SchemeKind::HmacSha256 => Hmac::new_from_slice(key).ok().map(Self::Sha256),
-            SchemeKind::HmacSha512 => {
-                (Hmac::new_from_slice(key).ok()).map(|mac| Self::Sha512(Box::new(mac)))
-            }
-            SchemeKind::Ed25519 | SchemeKind::Token => None,
+        match hash {
+            Hash::Sha1 => Hmac::new_from_slice(key).ok().map(Self::Sha1),
+            Hash::Sha256 => Hmac::new_from_slice(key).ok().map(Self::Sha256),
+            Hash::Sha384 => (Hmac::new_from_slice(key).ok()).map(|m| Self::Sha384(Box::new(m))),
+            Hash::Sha512 => (Hmac::new_from_slice(key).ok()).map(|m| Self::Sha512(Box::new(m))),
         }
     }
 
@@ -43,6 +49,7 @@ impl Keyed {
         match self {
             Self::Sha1(mac) => finish(mac.clone(), content),
             Self::Sha256(mac) => finish(mac.clone(), content),
+            Self::Sha384(mac) => finish((**mac).clone(), content),
             Self::Sha512(mac) => finish((**mac).clone(), content),
         }
     }

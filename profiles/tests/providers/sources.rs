@@ -5,13 +5,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use postern_contract::fault::Fault;
 use postern_contract::{Secret, Timestamp};
-use postern_profiles::{BindError, Key, KeyMaterial, Outcome, RequestParts, Tolerance, Verifier};
+use postern_profiles::{
+    BindError, Key, KeyMaterial, Options, Outcome, RequestParts, Tolerance, Verifier,
+};
 
 use super::{Case, evidence, key, profile, said, verify};
 
 fn secret(name: &str, text: &str, end: Option<i64>) -> Key {
     Key {
         name: name.to_owned(),
+        id: None,
         material: KeyMaterial::Secret(Secret::new(text.as_bytes().to_vec())),
         not_after: end.map(|end| Timestamp::from_unix(end).unwrap()),
     }
@@ -20,6 +23,7 @@ fn secret(name: &str, text: &str, end: Option<i64>) -> Key {
 fn say(verifier: &Verifier, case: &Case, body: &Bytes) -> Outcome {
     let parts = RequestParts {
         method: "POST",
+        url: &case.request.url,
         headers: &case.request,
         body,
     };
@@ -31,7 +35,7 @@ fn a_key_past_its_end_never_matches() {
     let case = Case::read("github", "evidence");
     let text = case.expect.secret.clone().unwrap();
     let now = case.expect.now;
-    let bind = |keys| profile("github").bind(keys, Tolerance::default()).unwrap();
+    let bind = |keys| profile("github").bind(keys, Options::default()).unwrap();
     let alone = |end| {
         said(&say(
             &bind(vec![secret("a", &text, end)]),
@@ -65,7 +69,7 @@ fn any_of_the_live_keys_may_have_signed_and_is_named() {
                 )
             })
             .collect();
-        let verifier = profile("stripe").bind(keys, Tolerance::default()).unwrap();
+        let verifier = profile("stripe").bind(keys, Options::default()).unwrap();
         let evidence = evidence(say(&verifier, &case, &case.body()));
         assert_eq!(evidence.key_name(), format!("key {at}"));
     }
@@ -75,9 +79,12 @@ fn any_of_the_live_keys_may_have_signed_and_is_named() {
 fn report_a25_a_tolerance_of_nothing_is_a_mistake() {
     let bind = |id: &str, past, future| {
         let case = Case::read(id, "evidence");
-        let tolerance = Tolerance { past, future };
+        let options = Options {
+            tolerance: Tolerance { past, future },
+            ..Options::default()
+        };
         profile(id)
-            .bind(vec![key(&case.expect)], tolerance)
+            .bind(vec![key(&case.expect)], options)
             .map(|_| ())
     };
     let zero = Some(Duration::ZERO);
@@ -98,8 +105,12 @@ fn a_source_has_its_own_tolerance_on_either_side() {
         past: Some(Duration::from_secs(20)),
         future: Some(Duration::from_millis(1_500)),
     };
+    let options = Options {
+        tolerance,
+        ..Options::default()
+    };
     let verifier = profile("stripe")
-        .bind(vec![key(&case.expect)], tolerance)
+        .bind(vec![key(&case.expect)], options)
         .unwrap();
     assert_eq!(verifier.tolerated(), Duration::from_millis(21_500));
     for (shift, wanted) in [
@@ -110,6 +121,7 @@ fn a_source_has_its_own_tolerance_on_either_side() {
     ] {
         let parts = RequestParts {
             method: "POST",
+            url: &case.request.url,
             headers: &case.request,
             body: &body,
         };
@@ -121,7 +133,7 @@ fn a_source_has_its_own_tolerance_on_either_side() {
 #[test]
 fn report_a17_a18_a19_mistakes_in_secrets_are_named_when_the_source_is_bound() {
     let bind = |id: &str, text: &str| match profile(id)
-        .bind(vec![secret("MAIN", text, None)], Tolerance::default())
+        .bind(vec![secret("MAIN", text, None)], Options::default())
     {
         Ok(_) => panic!("bound"),
         Err(why) => {
@@ -158,27 +170,28 @@ fn report_a17_a18_a19_mistakes_in_secrets_are_named_when_the_source_is_bound() {
     assert_eq!(bind("discord_interactions", "secret"), "bind-other-kind");
     let public = Key {
         name: "MAIN".to_owned(),
+        id: None,
         material: KeyMaterial::Public("00".repeat(32)),
         not_after: None,
     };
-    let bound = profile("github").bind(vec![public.clone()], Tolerance::default());
+    let bound = profile("github").bind(vec![public.clone()], Options::default());
     assert_eq!(bound.unwrap_err().code(), "bind-other-kind");
     // The point of order 4 (y = 0) signs everything
-    let bound = profile("discord_interactions").bind(vec![public], Tolerance::default());
+    let bound = profile("discord_interactions").bind(vec![public], Options::default());
     assert_eq!(bound.unwrap_err().code(), "bind-encoding");
     // One secret that is wrong spoils the source, however good the others are
     let keys = vec![secret("A", good, None), secret("B", "", None)];
-    let bound = profile("standard_webhooks").bind(keys, Tolerance::default());
+    let bound = profile("standard_webhooks").bind(keys, Options::default());
     assert_eq!(bound.unwrap_err(), BindError::Empty("B".to_owned()));
 }
 
 #[test]
 fn a_source_without_keys_answers_its_setup_and_nothing_else() {
-    let bound = profile("github").bind(Vec::new(), Tolerance::default());
+    let bound = profile("github").bind(Vec::new(), Options::default());
     assert_eq!(bound.unwrap_err(), BindError::NoKey);
     let case = Case::read("notion", "evidence");
     let setup = profile("notion")
-        .bind(Vec::new(), Tolerance::default())
+        .bind(Vec::new(), Options::default())
         .unwrap();
     let token = Bytes::from_static(br#"{"verification_token":"secret_x"}"#);
     match say(&setup, &case, &token) {
@@ -198,7 +211,7 @@ fn a_source_without_keys_answers_its_setup_and_nothing_else() {
     assert_eq!(said(&say(&setup, &case, &long.into())), "no-live-key");
     // Once there is a key the request is a delivery like any other, and has to be signed
     let keyed = profile("notion")
-        .bind(vec![key(&case.expect)], Tolerance::default())
+        .bind(vec![key(&case.expect)], Options::default())
         .unwrap();
     assert_eq!(said(&say(&keyed, &case, &token)), "signature-mismatch");
     let mut case = case;
@@ -285,12 +298,11 @@ fn an_id_that_is_none_is_refused_and_not_passed_over() {
 fn more_candidates_than_a_provider_sends_are_refused() {
     let most = |id: &str, one: &str, separator: &str, count: usize| {
         let mut case = Case::read(id, "evidence");
-        let name = profile(id).signature_headers().next().unwrap();
-        let good = case.header(name);
+        let (place, good) = case.signature(profile(id));
         let many: Vec<&str> = std::iter::repeat_n(one, count - 1)
             .chain([good.as_str()])
             .collect();
-        case.set(name, &[&many.join(separator)]);
+        case.set_signature(place, &[&many.join(separator)]);
         said(&verify(profile(id), &case, &case.body()))
     };
     let zeros = format!("v1,{}=", "A".repeat(43));

@@ -4,11 +4,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use postern_contract::request::HeaderValues;
 use postern_contract::{CapturedRequest, Document, MalformedBody, Secret, Timestamp};
 use postern_profiles::{
-    BindError, Key, KeyMaterial, Malformed, Outcome, Profile, Refusal, RequestParts, Tolerance,
-    VerifiedEvidence, Verifier,
+    BindError, Key, KeyMaterial, Malformed, Options, Outcome, Profile, Refusal, RequestParts,
+    Tolerance, VerifiedEvidence, Verifier,
 };
 
 use crate::captured::Fixture;
@@ -116,7 +115,7 @@ fn verified(
     now: Timestamp,
 ) -> Result<Reading, Failure> {
     let public = String::from_utf8_lossy(secret.expose()).into_owned();
-    let verifier = bind(profile, name, secret, &public, Tolerance::default())
+    let verifier = bind(profile, name, secret, &public, Options::default())
         .map_err(|e| Failure::of(Exit::Call, &e))?;
     match verifier.verify(&parts(request, body), now) {
         Outcome::Verified(evidence) => match event {
@@ -151,20 +150,27 @@ fn unverified(
     now: Timestamp,
 ) -> Result<Reading, Failure> {
     let ever = profile.tolerance().map(|_| Duration::MAX);
-    let tolerance = Tolerance {
-        past: ever,
-        future: ever,
+    let options = Options {
+        tolerance: Tolerance {
+            past: ever,
+            future: ever,
+        },
+        // Any text does: it is signed and verified with the same
+        params: (profile.params().into_iter())
+            .filter(|(_, needed)| *needed)
+            .map(|(name, _)| (name, vec!["test".to_owned()]))
+            .collect(),
     };
     let secret = || Secret::new(SEED.as_bytes().to_vec());
     let unreadable =
         |why: String| Failure::call("not-readable", format!("the fixture cannot be read: {why}"));
     let signed = profile
-        .sign(request, body, &secret(), now)
+        .sign(request, body, &secret(), &options.params, now)
         .map_err(|e| unreadable(e.to_string()))?;
-    let request = with(request, signed);
-    let verifier = bind(profile, "test", secret(), PUBLIC, tolerance)
-        .map_err(|e| unreadable(e.to_string()))?;
-    match (verifier.verify(&parts(&request, body), now), event) {
+    let (request, body) = (&signed.request, &signed.body);
+    let verifier =
+        bind(profile, "test", secret(), PUBLIC, options).map_err(|e| unreadable(e.to_string()))?;
+    match (verifier.verify(&parts(request, body), now), event) {
         (Outcome::Verified(evidence), named) => {
             let mut evidence = Evidence::read(&evidence, body, Authenticated::No);
             evidence.event = named.map_or(evidence.event, str::to_owned);
@@ -178,7 +184,7 @@ fn unverified(
         (Outcome::Malformed(why @ Malformed::NoEvent), None) => Err(no_event(&why.to_string())),
         // An unsigned sample may lack a usable id: what the trigger says of its body is still worth knowing
         (Outcome::Malformed(why), None) => {
-            let read = profile.read_unverified(&parts(&request, body));
+            let read = profile.read_unverified(&parts(request, body));
             Ok(match read.event {
                 Some(event) => bare(&read.evidence, &event),
                 None => Reading::Unusable(why, Authenticated::No),
@@ -210,15 +216,16 @@ fn bind(
     name: &str,
     secret: Secret,
     public: &str,
-    tolerance: Tolerance,
+    options: Options,
 ) -> Result<Verifier, BindError> {
     let bind = |material| {
         let key = Key {
             name: name.to_owned(),
+            id: None,
             material,
             not_after: None,
         };
-        profile.bind(vec![key], tolerance)
+        profile.bind(vec![key], options.clone())
     };
     match bind(KeyMaterial::Secret(secret)) {
         Err(BindError::OtherKind(..)) => bind(KeyMaterial::Public(public.to_owned())),
@@ -229,19 +236,8 @@ fn bind(
 fn parts<'a>(request: &'a CapturedRequest, body: &'a Bytes) -> RequestParts<'a> {
     RequestParts {
         method: &request.method,
+        url: &request.url,
         headers: request,
         body,
     }
-}
-
-/// The request with `signed` in place of headers of the same names
-fn with(request: &CapturedRequest, signed: Vec<(String, String)>) -> CapturedRequest {
-    let mut request = request.clone();
-    for (name, value) in signed {
-        request
-            .headers
-            .retain(|key, _| !key.eq_ignore_ascii_case(&name));
-        request.headers.insert(name, HeaderValues::One(value));
-    }
-    request
 }

@@ -9,7 +9,7 @@ use postern_contract::request::HeaderValues;
 use postern_contract::{CapturedRequest, Secret};
 use postern_egress::{Allowed, Client, Outbound};
 use postern_gateway::journal::{self, LogLine};
-use postern_profiles::{Catalogue, vectors};
+use postern_profiles::{Catalogue, Params, vectors};
 
 use super::stage::{SECRET, Stage};
 use crate::commands::events;
@@ -165,14 +165,13 @@ async fn post(
         .ok_or_else(|| inner("no profile"))?;
     let secret = Secret::new(secret.as_bytes().to_vec());
     let now = environment::now();
-    let signed = profile.sign(request, &body, &secret, now).map_err(inner)?;
+    let signed = profile
+        .sign(request, &body, &secret, &Params::new(), now)
+        .map_err(inner)?;
     let mut headers = HeaderMap::new();
-    let recorded = (request.headers.iter())
+    let all = (signed.request.headers.iter())
         .flat_map(|(name, values)| values.iter().map(move |value| (name.as_str(), value)));
-    let own = signed
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()));
-    for (name, value) in recorded.chain(own) {
+    for (name, value) in all {
         let name = HeaderName::try_from(name).map_err(inner)?;
         headers.insert(name, HeaderValue::try_from(value).map_err(inner)?);
     }
@@ -181,7 +180,7 @@ async fn post(
         .post(Outbound {
             url: url.parse().map_err(inner)?,
             headers,
-            body,
+            body: signed.body,
             timeout: PATIENCE,
         })
         .await
