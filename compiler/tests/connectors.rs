@@ -45,7 +45,7 @@ fn run(connector: &Connector, trigger: &str, dir: &Path) -> (Value, Value) {
         headers: &request,
         body: &body,
     };
-    let read = profile.read_unverified(&parts);
+    let read = profile.read_unverified(&parts).swap_remove(0);
     let delivery = trial::Delivery {
         event: read.event.as_deref().unwrap_or_default(),
         id: read.delivery.as_deref(),

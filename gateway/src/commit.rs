@@ -6,7 +6,6 @@ use std::sync::Arc;
 use postern_profiles::VerifiedEvidence;
 
 use crate::dispatch::Wake;
-use crate::project::delivery;
 use crate::receive::RawDelivery;
 use crate::sources::Source;
 use crate::store::{self, Commit, Committed, DeliveryId, NewEvent, Store, StoreFault};
@@ -30,7 +29,7 @@ pub async fn commit(
         replay_keys: evidence.replay_keys().to_vec(),
         window_until: raw.received_at.plus_ms(source.window.millis()),
         received_at: raw.received_at,
-        delivery: delivery(evidence),
+        delivery: evidence.delivery_name(),
         body: raw.body.clone(),
         body_sha256: evidence.body_sha256(),
         events,

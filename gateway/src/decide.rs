@@ -2,11 +2,11 @@
 //! with one reason. Reads the evidence alone: nothing is fetched, nothing is inferred.
 
 use postern_predicates::{Match, Nonmatch};
-use postern_profiles::VerifiedEvidence;
+use postern_profiles::Item;
 
 use crate::candidates::{Candidate, Candidates};
 
-/// What every candidate trigger said of one delivery
+/// What every candidate trigger said of one native event
 pub struct Decisions<'a> {
     /// Those that matched
     pub matches: Vec<Matched<'a>>,
@@ -31,14 +31,14 @@ impl<'a> Matched<'a> {
     }
 }
 
-/// Asks every trigger that lists the delivery's native event
-pub fn decide<'a>(candidates: &'a Candidates, evidence: &VerifiedEvidence) -> Decisions<'a> {
+/// Asks every trigger that lists the native event
+pub fn decide<'a>(candidates: &'a Candidates, item: &Item) -> Decisions<'a> {
     let mut decisions = Decisions {
         matches: Vec::new(),
         nonmatches: Vec::new(),
     };
-    for kin in candidates.of_event(evidence.event()) {
-        let said = kin.family.decide(evidence.event(), evidence.document());
+    for kin in candidates.of_event(item.event()) {
+        let said = kin.family.decide(item.event(), item.document());
         for (member, found) in said.matches {
             let candidate = kin.candidates.get(member);
             let matched = candidate.map(|candidate| Matched { candidate, found });

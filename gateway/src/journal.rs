@@ -128,7 +128,8 @@ pub struct LogCandidate {
     /// Whether it matched
     #[serde(rename = "match")]
     pub matched: bool,
-    /// How many further triggers of the same declaration, bound to other members, said the same
+    /// How many others said the same: triggers of the same declaration, bound to other members, and items
+    /// of a batch
     #[serde(default, skip_serializing_if = "is_zero")]
     pub others: usize,
     /// The variant that matched
@@ -150,7 +151,7 @@ fn is_zero(n: &usize) -> bool {
 }
 
 /// What became of a match at one subscription
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LogSubscription {
     /// The subscription's digest

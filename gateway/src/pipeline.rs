@@ -1,6 +1,7 @@
 //! The data path, top to bottom: receive, verify, decide, project, subscribe, commit, and only then the
 //! acknowledgement. Each step takes what the step before alone can make.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -117,13 +118,20 @@ impl Pipeline {
             Outcome::Refused(refusal) => return Err(Stop::Refused(refusal)),
         };
         trail.verified(&evidence);
-        let decisions = decide(&served.candidates, &evidence);
-        trail.nonmatches(&decisions);
         let mut owed = Vec::new();
-        for matched in decisions.matches {
-            let event = project(matched, source.profile(), &evidence, raw.received_at)
-                .map_err(Stop::NotCanonical)?;
-            owed.push(subscribe(event, &evidence, raw.received_at));
+        let mut seen = HashSet::new();
+        for item in evidence.items() {
+            let decisions = decide(&served.candidates, item);
+            trail.nonmatches(&decisions);
+            for matched in decisions.matches {
+                let (sha256, at) = (evidence.body_sha256(), raw.received_at);
+                let event = project(matched, source.profile(), item, sha256, at)
+                    .map_err(Stop::NotCanonical)?;
+                // An item that a batch has twice is one event
+                if seen.insert((event.id(), event.candidate().trigger.digest())) {
+                    owed.push(subscribe(event, item, at));
+                }
+            }
         }
         trail.matches(&owed);
         if owed.iter().all(|event| event.permits().is_empty()) {

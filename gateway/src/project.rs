@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use postern_contract::canonical::NotCanonical;
-use postern_contract::{CanonicalEvent, EventId, EventSource, Timestamp};
-use postern_profiles::{Profile, VerifiedEvidence};
+use postern_contract::{CanonicalEvent, EventId, EventSource, Sha256Hex, Timestamp};
+use postern_profiles::{Item, Profile};
 
 use crate::candidates::Candidate;
 use crate::decide::Matched;
@@ -39,7 +39,8 @@ impl<'a> Projected<'a> {
 pub fn project<'a>(
     matched: Matched<'a>,
     profile: &Profile,
-    evidence: &VerifiedEvidence,
+    item: &Item,
+    body_sha256: Sha256Hex,
     received_at: Timestamp,
 ) -> Result<Projected<'a>, NotCanonical> {
     let trigger = &matched.candidate().trigger;
@@ -47,9 +48,9 @@ pub fn project<'a>(
         profile.id(),
         profile.digest(),
         trigger.binding_digest(),
-        evidence.event(),
-        &delivery(evidence),
-        evidence.body_sha256(),
+        item.event(),
+        item.delivery(),
+        body_sha256,
         received_at,
     );
     let found = matched.found();
@@ -66,12 +67,4 @@ pub fn project<'a>(
         id,
         document,
     })
-}
-
-/// The delivery's id by the provider, else one made of its body
-pub fn delivery(evidence: &VerifiedEvidence) -> String {
-    match evidence.delivery() {
-        Some(id) => id.to_owned(),
-        None => format!("sha256:{}", evidence.body_sha256()),
-    }
 }

@@ -3,7 +3,7 @@
 
 use postern_contract::{Digest, Name, Timestamp};
 use postern_predicates::Nonmatch;
-use postern_profiles::VerifiedEvidence;
+use postern_profiles::Item;
 
 use crate::admission::{NotAdmitted, Permit};
 use crate::project::Projected;
@@ -50,14 +50,10 @@ impl<'a> Owed<'a> {
 }
 
 /// Asks every subscription of the trigger that matched
-pub fn subscribe<'a>(
-    projected: Projected<'a>,
-    evidence: &VerifiedEvidence,
-    now: Timestamp,
-) -> Owed<'a> {
+pub fn subscribe<'a>(projected: Projected<'a>, item: &Item, now: Timestamp) -> Owed<'a> {
     let mut permits = Vec::new();
     let mut denied = Vec::new();
-    let body = evidence.document();
+    let body = item.document();
     for subscriber in &projected.candidate().subscribers {
         let standing = match &subscriber.standing {
             Ok(standing) => standing,

@@ -2,7 +2,7 @@
 
 use postern_contract::fault::Fault as _;
 use postern_contract::{Sha256Hex, Timestamp};
-use postern_profiles::{Step, VerifiedEvidence};
+use postern_profiles::{Item, Step, VerifiedEvidence};
 
 use crate::decide::Decisions;
 use crate::journal::{Entry, LogCandidate, LogLine, LogOutcome, LogSubscription};
@@ -11,6 +11,20 @@ use crate::receive::RawDelivery;
 use crate::respond::Answer;
 use crate::sources::Source;
 use crate::subscribe::{Denied, Owed};
+
+/// The most names of native events that a line has
+const MAX_NAMES: usize = 8;
+
+/// The native event's name; of a batch, each one once
+fn names(evidence: &VerifiedEvidence) -> Option<String> {
+    let mut names: Vec<&str> = evidence.items().iter().map(Item::event).collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = names.len() > MAX_NAMES;
+    names.truncate(MAX_NAMES);
+    let names = names.join(",");
+    (!names.is_empty()).then(|| if more { format!("{names},…") } else { names })
+}
 
 /// What has been found so far
 pub struct Trail {
@@ -51,7 +65,7 @@ impl Trail {
 
     /// It is authentic evidence
     pub fn verified(&mut self, evidence: &VerifiedEvidence) {
-        self.line.event = Some(evidence.event().to_owned());
+        self.line.event = names(evidence);
         self.line.delivery = evidence.delivery().map(str::to_owned);
         self.line.body_sha256 = Some(evidence.body_sha256());
         self.line.key = Some(evidence.key_name().to_owned());
@@ -60,7 +74,7 @@ impl Trail {
     /// The triggers that did not match
     pub fn nonmatches(&mut self, decisions: &Decisions<'_>) {
         for (candidate, others, why) in &decisions.nonmatches {
-            self.line.candidates.push(LogCandidate {
+            self.say(LogCandidate {
                 connector: candidate.trigger.connector().to_owned(),
                 trigger: candidate.trigger.trigger().to_owned(),
                 trigger_digest: candidate.trigger.digest(),
@@ -93,7 +107,7 @@ impl Trail {
                     Denied::Admission(_) => None,
                 },
             });
-            self.line.candidates.push(LogCandidate {
+            self.say(LogCandidate {
                 connector: trigger.connector().to_owned(),
                 trigger: trigger.trigger().to_owned(),
                 trigger_digest: trigger.digest(),
@@ -109,6 +123,20 @@ impl Trail {
                 at: None,
                 subscriptions: admitted.chain(denied).collect(),
             });
+        }
+    }
+
+    /// Notes what a trigger said, once for all items of a batch of which it says the same
+    fn say(&mut self, said: LogCandidate) {
+        let same = |known: &&mut LogCandidate| {
+            known.trigger_digest == said.trigger_digest
+                && (known.matched, &known.variant) == (said.matched, &said.variant)
+                && (&known.reason, &known.at) == (&said.reason, &said.at)
+                && known.subscriptions == said.subscriptions
+        };
+        match self.line.candidates.iter_mut().find(same) {
+            Some(known) => known.others += said.others + 1,
+            None => self.line.candidates.push(said),
         }
     }
 

@@ -40,11 +40,33 @@ impl ReplayKey {
     }
 }
 
+/// One native event of an authentic delivery
+pub struct Item {
+    pub(crate) event: String,
+    pub(crate) delivery: String,
+    pub(crate) document: Document,
+}
+
+impl Item {
+    /// The native event's name
+    pub fn event(&self) -> &str {
+        &self.event
+    }
+    /// What canonical events call the delivery: the provider's id, else one made of the body; in a batch
+    /// with `#` and the item's id or index
+    pub fn delivery(&self) -> &str {
+        &self.delivery
+    }
+    /// The parsed evidence
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+}
+
 /// An authentic delivery
 pub struct VerifiedEvidence {
-    pub(crate) event: String,
     pub(crate) delivery: Option<String>,
-    pub(crate) document: Document,
+    pub(crate) items: Vec<Item>,
     pub(crate) key_name: String,
     pub(crate) replay_keys: Vec<ReplayKey>,
     pub(crate) signed_at: Option<Timestamp>,
@@ -52,17 +74,17 @@ pub struct VerifiedEvidence {
 }
 
 impl VerifiedEvidence {
-    /// The native event's name
-    pub fn event(&self) -> &str {
-        &self.event
-    }
     /// The delivery's id by the provider
     pub fn delivery(&self) -> Option<&str> {
         self.delivery.as_deref()
     }
-    /// The parsed evidence
-    pub fn document(&self) -> &Document {
-        &self.document
+    /// What canonical events call the delivery: the provider's id, else one made of the body
+    pub fn delivery_name(&self) -> String {
+        delivery_name(self.delivery(), self.body_sha256)
+    }
+    /// Its native events: one, or in a batch as many as there are, which may be none
+    pub fn items(&self) -> &[Item] {
+        &self.items
     }
     /// The name of the key that verified it
     pub fn key_name(&self) -> &str {
@@ -82,6 +104,11 @@ impl VerifiedEvidence {
     }
 }
 
+/// The provider's id, else one made of the body
+pub(crate) fn delivery_name(id: Option<&str>, body_sha256: Sha256Hex) -> String {
+    id.map_or_else(|| format!("sha256:{body_sha256}"), str::to_owned)
+}
+
 /// Authentic, and yet no evidence
 #[derive(Debug, thiserror::Error)]
 pub enum Malformed {
@@ -91,6 +118,9 @@ pub enum Malformed {
     /// The profile finds no native event's name
     #[error("the delivery names no native event where its profile looks")]
     NoEvent,
+    /// A batch of more items than one delivery may hold
+    #[error("the batch has more than {0} items")]
+    Batch(usize),
     /// The delivery's id stands several times, or is none
     #[error("the delivery's id stands several times, or cannot be an id")]
     Delivery,
@@ -105,6 +135,7 @@ impl Malformed {
         match self {
             Self::Body(_) => "malformed-body",
             Self::NoEvent => "no-event",
+            Self::Batch(_) => "batch-too-large",
             Self::Delivery => "delivery-id",
             Self::Handshake => "handshake-incomplete",
         }

@@ -26,7 +26,7 @@ pub mod vectors;
 pub mod verifier;
 
 pub use catalogue::{Catalogue, NotAProfile};
-pub use evidence::{Malformed, ReplayKey, VerifiedEvidence};
+pub use evidence::{Item, Malformed, ReplayKey, VerifiedEvidence};
 pub use facts::Params;
 pub use key::{BindError, Key, KeyMaterial};
 pub use profile::{Ack, Confidence, Integrity, Profile, Reply, SignaturePlace};

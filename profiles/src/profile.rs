@@ -86,7 +86,10 @@ pub(crate) struct Declared {
     /// Where the delivery's id stands
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) delivery: Option<Delivery>,
+    /// The native event's name; in a batch, the item's
     pub(crate) event: Event,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) batch: Option<Batch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) form: Option<Form>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -148,6 +151,17 @@ impl Delivery {
             Self::First { first } => first,
         }
     }
+}
+
+/// A body of several native events, each of which is evidence of its own
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Batch {
+    /// The array, at the first of these places; where there is none, the body is the one event
+    pub(crate) at: Vec<Pointer>,
+    /// The item's id
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<Source>,
 }
 
 /// What a form body is
@@ -528,7 +542,7 @@ impl Profile {
                 };
                 self.integrity() == Integrity::Full || all(&part)
             }
-            Source::KeyBeside(_) => self.integrity() == Integrity::Full,
+            Source::Whole(_) | Source::KeyBeside(_) => self.integrity() == Integrity::Full,
             Source::Header(name) => all(&|auth| {
                 auth.content.contains(&Part::Id)
                     && (auth.id_header.as_deref()).is_some_and(|id| id.eq_ignore_ascii_case(name))

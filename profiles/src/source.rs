@@ -1,7 +1,7 @@
 //! Where a value of the delivery comes from: a header, a place in the body, or the name of a member. A name
 //! goes into logs and keys as it is, so that one which cannot be shown or compared by eye is none.
 
-use postern_contract::{Kind, Pointer, Resolution, Value};
+use postern_contract::{Document, Kind, Pointer, Resolution, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::View;
@@ -17,8 +17,10 @@ const MAX_BYTES: usize = 256;
 pub(crate) enum Source {
     /// A header, which stands once
     Header(String),
-    /// A text or whole number of the body
+    /// A text or whole number of the body; in a batch, of the item
     Json(Pointer),
+    /// The same of the whole body, in a batch too
+    Whole(Pointer),
     /// The name of the one member of the body's root beside this one
     KeyBeside(String),
     /// The id that was signed, whichever header carried it
@@ -69,7 +71,11 @@ impl Source {
                 OneHeader::None => Found::Nothing,
                 OneHeader::Several => Found::Unusable,
             },
-            Self::Json(pointer) => document().map_or(Found::Nothing, |d| at(d.root(), pointer)),
+            Self::Json(pointer) => {
+                let root = view.item.or_else(|| document().map(Document::root));
+                root.map_or(Found::Nothing, |root| at(root, pointer))
+            }
+            Self::Whole(pointer) => document().map_or(Found::Nothing, |d| at(d.root(), pointer)),
             Self::Claim(name) => {
                 let claim = view.claims.and_then(|claims| claims.root().member(name));
                 claim.map_or(Found::Nothing, json_name)

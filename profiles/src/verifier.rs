@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use postern_contract::{Document, Resolution, Sha256Hex, Timestamp};
+use postern_contract::{Document, Kind, Resolution, Sha256Hex, Timestamp};
 use subtle::ConstantTimeEq;
 
 use crate::encoding::Encoding;
-use crate::evidence::{Malformed, ReplayKey, ReplayKind, VerifiedEvidence};
+use crate::evidence::{Item, Malformed, ReplayKey, ReplayKind, VerifiedEvidence, delivery_name};
 use crate::facts::{Facts, Params, View};
 use crate::handshake::{Answer, Asked};
 use crate::instant::instant;
@@ -27,6 +27,9 @@ use crate::source::{Found, Source};
 
 /// The most bytes of a setup request: it is read though nobody has signed it
 const MAX_SETUP: usize = 4_096;
+
+/// The most items of a batch
+const MAX_ITEMS: usize = 10_000;
 
 /// A source's own tolerances
 #[derive(Clone, Copy, Debug, Default)]
@@ -139,19 +142,19 @@ impl Profile {
     }
 }
 
-/// A delivery read without authenticating it: for trials and fixtures, never for a gateway
+/// A native event read without authenticating it: for trials and fixtures, never for a gateway
 pub struct Unverified {
     /// The native event's name, where the profile finds one
     pub event: Option<String>,
-    /// The delivery's id by the provider
+    /// The delivery's id by the provider; of a batch, what canonical events call the item
     pub delivery: Option<String>,
     /// The JSON text of the evidence
     pub evidence: Bytes,
 }
 
 impl Profile {
-    /// Reads a request as if it were authentic
-    pub fn read_unverified(&self, request: &RequestParts<'_>) -> Unverified {
+    /// Reads a request as if it were authentic: its one event, or those of the batch
+    pub fn read_unverified(&self, request: &RequestParts<'_>) -> Vec<Unverified> {
         let params = Params::new();
         let facts = Facts::new(self, *request, &params);
         let id = (self.declared.auth.iter())
@@ -161,11 +164,67 @@ impl Profile {
             ..facts.view()
         };
         let parses = facts.document().is_ok();
-        Unverified {
-            event: self.event(&view).filter(|_| parses),
-            delivery: self.delivery(&view).name().filter(|_| parses),
-            evidence: facts.evidence().clone(),
+        let delivery = self.delivery(&view).name().filter(|_| parses);
+        if let Ok(Some(items)) = self.batch(&view, delivery.as_deref()) {
+            let read = |item: Item| Unverified {
+                event: Some(item.event),
+                delivery: Some(item.delivery),
+                evidence: item.document.text().clone(),
+            };
+            return items.into_iter().map(read).collect();
         }
+        vec![Unverified {
+            event: self.event(&view).filter(|_| parses),
+            delivery,
+            evidence: facts.evidence().clone(),
+        }]
+    }
+
+    /// The items of a batch; nothing where the body is one event. A body that repeats a key is never taken
+    /// apart: as a whole it is ambiguous to every trigger.
+    fn batch(
+        &self,
+        view: &View<'_>,
+        delivery: Option<&str>,
+    ) -> Result<Option<Vec<Item>>, Malformed> {
+        let whole = view.facts.document().ok();
+        let whole = whole.filter(|document| document.repeated_key().is_none());
+        let Some((batch, whole)) = self.declared.batch.as_ref().zip(whole) else {
+            return Ok(None);
+        };
+        let array = |at| match whole.resolve(at) {
+            Resolution::Resolved(value) if value.kind() == Kind::Array => Some(value),
+            _ => None,
+        };
+        let Some(array) = batch.at.iter().find_map(array) else {
+            return Ok(None);
+        };
+        if array.len() > MAX_ITEMS {
+            return Err(Malformed::Batch(MAX_ITEMS));
+        }
+        let delivery = delivery_name(delivery, view.facts.body_sha256());
+        let mut items = Vec::new();
+        for (index, item) in array.items().into_iter().flatten().enumerate() {
+            let view = View {
+                item: Some(item),
+                ..*view
+            };
+            // An item that names no event is nothing to any trigger
+            let Some(event) = self.event(&view) else {
+                continue;
+            };
+            let id = batch.id.as_ref().and_then(|id| id.read(&view).name());
+            let id = id.unwrap_or_else(|| index.to_string());
+            items.push(Item {
+                event,
+                delivery: format!("{delivery}#{id}"),
+                document: item.to_document()?,
+            });
+        }
+        if items.is_empty() && !array.is_empty() {
+            return Err(Malformed::NoEvent);
+        }
+        Ok(Some(items))
     }
 
     fn event(&self, view: &View<'_>) -> Option<String> {
@@ -214,8 +273,8 @@ struct Proof<'v> {
     id: Option<Vec<u8>>,
     signed_at: Option<Timestamp>,
     claims: Option<Document>,
-    /// What was signed, as replays of it are recognised
-    covered: ReplayKey,
+    /// What was signed, as replays of it are recognised: of items that are signed each, one an item
+    covered: Vec<ReplayKey>,
 }
 
 impl Verifier {
@@ -343,17 +402,10 @@ impl Verifier {
             };
             let proof = self.attempt_in(auth, keys, &view, now)?;
             let proof = proof.ok_or(Step::SignatureMissing)?;
-            let covered = match whole {
-                None => proof.covered,
-                Some(before) => {
-                    let both = [
-                        before.covered.as_bytes().as_slice(),
-                        proof.covered.as_bytes(),
-                    ];
-                    ReplayKey::new(ReplayKind::Content, &both)
-                }
-            };
-            whole = Some(Proof { covered, ..proof });
+            match &mut whole {
+                None => whole = Some(proof),
+                Some(whole) => whole.covered.extend(proof.covered),
+            }
         }
         Ok(whole)
     }
@@ -412,7 +464,7 @@ impl Verifier {
                 // Every key is tried, so that the time tells nothing of which one is right
                 for key in keys.iter().filter(mine) {
                     if key.verify(&parts, &set.candidates).is_some() && held.is_none() {
-                        held = Some((key, self.covered(&content, view)));
+                        held = Some((key, vec![self.covered(&content, view)]));
                     }
                 }
             }
@@ -477,7 +529,7 @@ impl Verifier {
             id: None,
             signed_at: None,
             claims: Some(claims),
-            covered: self.covered(&[Cow::Borrowed(view.facts.request.body.as_ref())], view),
+            covered: vec![self.covered(&[Cow::Borrowed(view.facts.request.body.as_ref())], view)],
         })
     }
 
@@ -582,23 +634,32 @@ impl Verifier {
             Answer::Incomplete => return Ok(Outcome::Malformed(Malformed::Handshake)),
             Answer::NoHandshake => {}
         }
-        let Some(event) = self.profile.event(&view) else {
-            return Ok(Outcome::Malformed(Malformed::NoEvent));
-        };
         let delivery = match self.profile.delivery(&view) {
             Found::Unusable => return Ok(Outcome::Malformed(Malformed::Delivery)),
             found => found.name(),
         };
         let body_sha256 = facts.body_sha256();
-        let document = match facts.into_document() {
-            Ok(document) => document,
-            Err(why) => return Ok(Outcome::Malformed(why.into())),
+        let items = match self.profile.batch(&view, delivery.as_deref()) {
+            Err(why) => return Ok(Outcome::Malformed(why)),
+            Ok(Some(items)) => items,
+            Ok(None) => {
+                let Some(event) = self.profile.event(&view) else {
+                    return Ok(Outcome::Malformed(Malformed::NoEvent));
+                };
+                match facts.into_document() {
+                    Err(why) => return Ok(Outcome::Malformed(why.into())),
+                    Ok(document) => vec![Item {
+                        event,
+                        delivery: delivery_name(delivery.as_deref(), body_sha256),
+                        document,
+                    }],
+                }
+            }
         };
         Ok(Outcome::Verified(Box::new(VerifiedEvidence {
             replay_keys: self.replay_keys(delivery.as_deref(), &proofs),
-            event,
             delivery,
-            document,
+            items,
             key_name: key.name.clone(),
             signed_at: proofs.iter().find_map(|proof| proof.signed_at),
             body_sha256,
@@ -613,7 +674,9 @@ impl Verifier {
         let mut keys: Vec<ReplayKey> = Vec::new();
         keys.extend(id.map(|id| ReplayKey::new(ReplayKind::Id, &[id.as_bytes()])));
         if !signed || keys.is_empty() {
-            keys.extend(proofs.iter().map(|proof| proof.covered));
+            let covered: BTreeSet<&ReplayKey> =
+                proofs.iter().flat_map(|proof| &proof.covered).collect();
+            keys.extend(covered);
         }
         keys
     }

@@ -37,11 +37,22 @@ struct Expect {
     expect: String,
     secret: Option<String>,
     public_key: Option<String>,
+    /// The key's id by the provider
+    key_id: Option<String>,
     #[serde(default)]
     params: BTreeMap<String, Texts>,
     event: Option<String>,
     delivery: Option<String>,
     signed_at_ms: Option<i64>,
+    /// Of a batch
+    items: Option<Vec<ExpectItem>>,
+}
+
+/// Event of an item, and what canonical events call it
+#[derive(Deserialize)]
+struct ExpectItem {
+    event: String,
+    delivery: String,
 }
 
 /// One text or several
@@ -83,10 +94,12 @@ impl Case {
                 expect: "accept".to_owned(),
                 secret: Some("key".to_owned()),
                 public_key: None,
+                key_id: None,
                 params: BTreeMap::new(),
                 event: None,
                 delivery: None,
                 signed_at_ms: None,
+                items: None,
             },
         }
     }
@@ -260,7 +273,7 @@ fn key(expect: &Expect) -> Key {
     };
     Key {
         name: "k".to_owned(),
-        id: None,
+        id: expect.key_id.clone(),
         material,
         not_after: None,
     }
@@ -335,7 +348,19 @@ fn every_profile_reads_the_event_the_id_and_the_time_of_a_delivery() {
             Outcome::Verified(evidence) => evidence,
             other => panic!("{id}: {}", said(&other)),
         };
-        assert_eq!(Some(evidence.event()), case.expect.event.as_deref(), "{id}");
+        let items = evidence
+            .items()
+            .iter()
+            .map(|item| (item.event(), item.delivery()));
+        let items: Vec<(&str, &str)> = items.collect();
+        if let Some(expected) = &case.expect.items {
+            let expected = (expected.iter()).map(|e| (e.event.as_str(), e.delivery.as_str()));
+            assert_eq!(items, expected.collect::<Vec<_>>(), "{id}");
+        } else {
+            assert_eq!(items.len(), 1, "{id}");
+            assert_eq!(Some(items[0].0), case.expect.event.as_deref(), "{id}");
+            assert_eq!(items[0].1, evidence.delivery_name(), "{id}");
+        }
         assert_eq!(evidence.delivery(), case.expect.delivery.as_deref(), "{id}");
         let signed_at = evidence.signed_at().map(|at| at.unix_ms());
         assert_eq!(signed_at, case.expect.signed_at_ms, "{id}");
@@ -348,7 +373,15 @@ fn every_profile_reads_the_event_the_id_and_the_time_of_a_delivery() {
             headers: &case.request,
             body: &body,
         });
-        assert_eq!(unverified.event.as_deref(), Some(evidence.event()), "{id}");
-        assert_eq!(unverified.delivery.as_deref(), evidence.delivery(), "{id}");
+        let events = unverified.iter().map(|item| item.event.as_deref());
+        let expected = evidence.items().iter().map(|item| Some(item.event()));
+        assert!(events.eq(expected), "{id}");
+        if case.expect.items.is_none() {
+            assert_eq!(
+                unverified[0].delivery.as_deref(),
+                evidence.delivery(),
+                "{id}"
+            );
+        }
     }
 }

@@ -14,6 +14,13 @@ pub(super) fn check(declared: &Declared) -> Result<(), String> {
     if (declared.confidence == Confidence::Unconfirmed) == declared.check.is_empty() {
         return Err("`check` goes with `confidence = \"unconfirmed\"`".to_owned());
     }
+    if declared
+        .batch
+        .as_ref()
+        .is_some_and(|batch| batch.at.is_empty())
+    {
+        return Err("a batch has a place `at` which its array stands".to_owned());
+    }
     for auth in &declared.auth {
         alternative(declared, auth)?;
     }

@@ -27,7 +27,7 @@ fn report_a1_the_bytes_are_signed_and_not_their_value() {
     let mac = "74cd220626128109cec0705e1d5f39d2a2f502985d3bae27b0e2bda0a86aa58e";
     let read = evidence(github(mac, br#"{"a":"\u001B"}"#, JSON));
     let at: Pointer = "/a".parse().unwrap();
-    match read.document().resolve(&at) {
+    match read.items()[0].document().resolve(&at) {
         Resolution::Resolved(value) => assert_eq!(value.as_str(), Some("\u{1b}")),
         _ => panic!("nothing at /a"),
     }

@@ -54,25 +54,46 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    fn read(evidence: &VerifiedEvidence, body: &Bytes, authenticated: Authenticated) -> Self {
-        Self {
-            event: evidence.event().to_owned(),
-            delivery: evidence.delivery().map(str::to_owned),
+    /// The item of a batch, or the only one
+    fn read(
+        evidence: &VerifiedEvidence,
+        item: usize,
+        body: &Bytes,
+        authenticated: Authenticated,
+    ) -> Result<Self, Failure> {
+        let items = evidence.items();
+        let item = items.get(item).ok_or_else(|| {
+            let why = format!("the delivery has {} items, counted from 0", items.len());
+            Failure::call("no-item", why)
+        })?;
+        Ok(Self {
+            event: item.event().to_owned(),
+            delivery: Some(item.delivery().to_owned()),
             body: body.clone(),
-            text: evidence.document().text().clone(),
+            text: item.document().text().clone(),
             authenticated,
-        }
+        })
     }
+}
+
+/// What is looked at in a fixture
+#[derive(Clone, Copy)]
+pub(super) struct Look<'a> {
+    /// The native event's name, where it was given
+    pub(super) event: Option<&'a str>,
+    /// The item of a batch
+    pub(super) item: usize,
 }
 
 /// Reads `fixture` for a trigger of `profile`, as of `now`
 pub(super) fn read(
     fixture: &Fixture,
     profile: &'static Profile,
-    event: Option<&str>,
+    look: Look<'_>,
     secret: Option<(&str, Secret)>,
     now: Timestamp,
 ) -> Result<Reading, Failure> {
+    let event = look.event;
     match (fixture, secret) {
         (Fixture::Body(_), Some(_)) => Err(Failure::call(
             "not-a-request",
@@ -86,9 +107,9 @@ pub(super) fn read(
             Ok(bare(body, event))
         }
         (Fixture::Request(request, body), Some((name, secret))) => {
-            verified(request, body, profile, event, name, secret, now)
+            verified(request, body, profile, look, name, secret, now)
         }
-        (Fixture::Request(request, body), None) => unverified(request, body, profile, event, now),
+        (Fixture::Request(request, body), None) => unverified(request, body, profile, look, now),
     }
 }
 
@@ -109,7 +130,7 @@ fn verified(
     request: &CapturedRequest,
     body: &Bytes,
     profile: &'static Profile,
-    event: Option<&str>,
+    look: Look<'_>,
     name: &str,
     secret: Secret,
     now: Timestamp,
@@ -118,20 +139,17 @@ fn verified(
     let verifier = bind(profile, name, secret, &public, Options::default())
         .map_err(|e| Failure::of(Exit::Call, &e))?;
     match verifier.verify(&parts(request, body), now) {
-        Outcome::Verified(evidence) => match event {
-            Some(event) if event != evidence.event() => {
-                let why = format!(
-                    "`--event {event}`: the authentic delivery is `{}`",
-                    evidence.event()
-                );
-                Err(Failure::call("other-event", why))
+        Outcome::Verified(evidence) => {
+            let evidence = Evidence::read(&evidence, look.item, body, Authenticated::Yes)?;
+            match look.event {
+                Some(event) if event != evidence.event => {
+                    let own = &evidence.event;
+                    let why = format!("`--event {event}`: the authentic delivery is `{own}`");
+                    Err(Failure::call("other-event", why))
+                }
+                _ => Ok(Reading::Evidence(evidence)),
             }
-            _ => Ok(Reading::Evidence(Evidence::read(
-                &evidence,
-                body,
-                Authenticated::Yes,
-            ))),
-        },
+        }
         Outcome::Malformed(Malformed::Body(why)) => Ok(Reading::Malformed(why, Authenticated::Yes)),
         Outcome::Malformed(why @ Malformed::NoEvent) => Err(no_event(&why.to_string())),
         Outcome::Malformed(why) => Ok(Reading::Unusable(why, Authenticated::Yes)),
@@ -146,9 +164,10 @@ fn unverified(
     request: &CapturedRequest,
     body: &Bytes,
     profile: &'static Profile,
-    event: Option<&str>,
+    look: Look<'_>,
     now: Timestamp,
 ) -> Result<Reading, Failure> {
+    let event = look.event;
     let ever = profile.tolerance().map(|_| Duration::MAX);
     let options = Options {
         tolerance: Tolerance {
@@ -172,7 +191,7 @@ fn unverified(
         bind(profile, "test", secret(), PUBLIC, options).map_err(|e| unreadable(e.to_string()))?;
     match (verifier.verify(&parts(request, body), now), event) {
         (Outcome::Verified(evidence), named) => {
-            let mut evidence = Evidence::read(&evidence, body, Authenticated::No);
+            let mut evidence = Evidence::read(&evidence, look.item, body, Authenticated::No)?;
             evidence.event = named.map_or(evidence.event, str::to_owned);
             Ok(Reading::Evidence(evidence))
         }
@@ -185,9 +204,10 @@ fn unverified(
         // An unsigned sample may lack a usable id: what the trigger says of its body is still worth knowing
         (Outcome::Malformed(why), None) => {
             let read = profile.read_unverified(&parts(request, body));
-            Ok(match read.event {
-                Some(event) => bare(&read.evidence, &event),
-                None => Reading::Unusable(why, Authenticated::No),
+            let read = read.into_iter().nth(look.item);
+            Ok(match read.map(|read| (read.event, read.evidence)) {
+                Some((Some(event), evidence)) => bare(&evidence, &event),
+                _ => Reading::Unusable(why, Authenticated::No),
             })
         }
         (Outcome::Refused(refusal), None) => Err(no_event(&refusal.to_string())),

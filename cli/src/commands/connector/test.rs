@@ -10,7 +10,7 @@ use postern_profiles::Step;
 use serde::Serialize;
 
 use super::declaration::Declaration;
-use super::evidence::{self, Authenticated, Reading};
+use super::evidence::{self, Authenticated, Look, Reading};
 use crate::captured::Fixture;
 use crate::commands::{predicate, profile};
 use crate::environment;
@@ -47,6 +47,9 @@ pub(super) struct Args {
     /// The native event's name, where the fixture does not say it
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
+    /// Of a delivery of several events, which is looked at, counted from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    item: usize,
     /// `{resources: {collection: [member, …]}}`; absent: the declaration's own resources
     #[arg(long, value_name = "FILE")]
     binding: Option<PathBuf>,
@@ -112,7 +115,11 @@ pub(super) fn run(args: Args, declaration: &Declaration, output: &Output) -> Res
         None => None,
     };
     let now = args.now.unwrap_or_else(environment::now);
-    let reading = evidence::read(&fixture, profile, args.event.as_deref(), secret, now)?;
+    let look = Look {
+        event: args.event.as_deref(),
+        item: args.item,
+    };
+    let reading = evidence::read(&fixture, profile, look, secret, now)?;
     let mut tested = judge(&trigger, reading, now, declaration.place())?;
     let reason = tested
         .trial
