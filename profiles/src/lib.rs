@@ -5,6 +5,7 @@
 
 mod canonical;
 pub mod catalogue;
+mod certificate;
 pub mod encoding;
 mod evidence;
 mod facts;

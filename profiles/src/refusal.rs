@@ -50,6 +50,9 @@ pub enum Step {
         "the list of signed headers is missing or too short, or names a header that is not there once"
     )]
     HeaderList,
+    /// The certificate stands where the provider has none
+    #[error("the delivery names no certificate of its provider")]
+    CertificateUrl,
     /// The body is not what the signed hash says
     #[error("the body does not have the hash that is signed")]
     BodyHash,
@@ -107,6 +110,7 @@ impl Step {
             Self::Condition => "condition",
             Self::ContentMissing => "content-missing",
             Self::HeaderList => "header-list",
+            Self::CertificateUrl => "certificate-url",
             Self::BodyHash => "body-hash",
             Self::TokenMalformed => "token-malformed",
             Self::TokenClaim => "token-claim",

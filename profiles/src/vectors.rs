@@ -55,7 +55,8 @@ enum Texts {
 #[derive(Deserialize)]
 struct PublicKey {
     format: String,
-    value: String,
+    /// Text, or a JSON Web Key or set
+    value: serde_json::Value,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -183,7 +184,10 @@ fn keys(line: &Line) -> Result<Vec<Key>, String> {
         if !FORMATS.contains(&public.format.as_str()) {
             return Err(format!("no key of the format `{}`", public.format));
         }
-        keys.push(KeyMaterial::Public(public.value.clone()));
+        keys.push(KeyMaterial::Public(match &public.value {
+            serde_json::Value::String(text) => text.clone(),
+            jwk => jwk.to_string(),
+        }));
     }
     let named = keys.into_iter().enumerate().map(|(n, material)| Key {
         name: format!("key {n}"),

@@ -204,6 +204,7 @@ impl Profile {
         }
         let delivery = delivery_name(delivery, view.facts.body_sha256());
         let mut items = Vec::new();
+        let mut ids = BTreeSet::new();
         for (index, item) in array.items().into_iter().flatten().enumerate() {
             let view = View {
                 item: Some(item),
@@ -214,7 +215,9 @@ impl Profile {
                 continue;
             };
             let id = batch.id.as_ref().and_then(|id| id.read(&view).name());
-            let id = id.unwrap_or_else(|| index.to_string());
+            // Two items of one name would be one event, and the second of them lost
+            let id = id.filter(|id| ids.insert(id.clone()));
+            let id = id.unwrap_or_else(|| format!("[{index}]"));
             items.push(Item {
                 event,
                 delivery: format!("{delivery}#{id}"),
@@ -420,6 +423,9 @@ impl Verifier {
         let texts = signature::texts(auth, view)?;
         if texts.is_empty() {
             return Ok(None);
+        }
+        if (auth.certificate.as_ref()).is_some_and(|rule| !rule.holds(view)) {
+            return Err(Step::CertificateUrl.into());
         }
         let read = signature::read(auth, &texts, view)?;
         if !keys.iter().any(|key| key.is_live(now)) {

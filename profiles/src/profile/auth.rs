@@ -4,6 +4,7 @@ use postern_contract::Pointer;
 use serde::{Deserialize, Serialize};
 
 use super::Guard;
+use crate::certificate::CertificateRule;
 use crate::encoding::Encoding;
 use crate::jwt::Rules;
 use crate::source::Source;
@@ -54,6 +55,9 @@ pub(crate) struct Auth {
     /// A text that must be the SHA-256 of the body in hex
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) body_sha256: Option<Source>,
+    /// Where the signer's certificate must stand
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) certificate: Option<CertificateRule>,
     /// The alternative is passed over where one of these does not hold
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) when: Vec<Guard>,

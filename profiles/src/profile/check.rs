@@ -99,6 +99,9 @@ fn alternative(declared: &Declared, auth: &Auth) -> Result<(), String> {
     if auth.each.is_some() && auth.scheme.is_mac() && own_coverage(auth) == Integrity::Full {
         return fault("`each` goes with parts of the body");
     }
+    if auth.certificate.is_some() && !auth.scheme.is_public() {
+        return fault("`certificate` goes with a public key");
+    }
     let is_jwt = auth.scheme == SchemeKind::Jwt;
     if is_jwt != auth.jwt.is_some() {
         return fault("`jwt` goes with the scheme `jwt`");
@@ -148,7 +151,9 @@ fn alternative(declared: &Declared, auth: &Auth) -> Result<(), String> {
         Some(rule) => {
             let signed = match &rule.from {
                 TimestampSource::Json(at) => {
-                    own_coverage(auth) == Integrity::Full || has(&Part::Json(at.clone()))
+                    own_coverage(auth) == Integrity::Full
+                        || has(&Part::Json(at.clone()))
+                        || has(&Part::Line(at.clone()))
                 }
                 TimestampSource::Header(name) => {
                     let listed = auth.signed_headers.as_ref().is_some_and(|rule| {
