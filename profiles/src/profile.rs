@@ -128,6 +128,17 @@ pub(crate) enum Event {
     Any(Vec<Vec<Source>>),
 }
 
+impl Event {
+    /// Every place that it may be read from
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &Source> {
+        let lists = match self {
+            Self::First(sources) | Self::Join(sources) => std::slice::from_ref(sources),
+            Self::Any(lists) => lists,
+        };
+        lists.iter().flatten()
+    }
+}
+
 /// The delivery's or the item's id
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]

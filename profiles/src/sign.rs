@@ -92,18 +92,39 @@ impl Profile {
             set(&mut signed.request, name, &format!("msg_{}", now.unix_ms()));
         }
         let listed = auth.signed_headers.as_ref().map(|rule| {
-            let list = rule.required.join(&rule.separator.to_string());
+            let mut names = rule.required.clone();
+            if names.is_empty() {
+                names = self.header_names(&signed.request);
+            }
+            let list = names.join(&rule.separator.to_string());
             if let Some(name) = &rule.header {
                 set(&mut signed.request, name, &list);
             }
             list.into_bytes()
         });
-        if let Some(Source::Header(name)) = &auth.body_sha256 {
-            let digest = Sha256Hex::of(body).to_string();
-            set(&mut signed.request, name, &digest);
+        let digest = || Sha256Hex::of(body).to_string();
+        match &auth.body_sha256 {
+            Some(Source::Header(name)) => set(&mut signed.request, name, &digest()),
+            Some(Source::Query(name)) => set_query(&mut signed.request, name, &digest()),
+            _ => {}
         }
         let texts = self.texts(auth, &key, &signed, params, &stamp, listed, now)?;
-        place(auth, params, signed, &texts)
+        let evidence = Facts::new(self, parts(request, body), params)
+            .evidence()
+            .clone();
+        place(auth, params, signed, &evidence, &texts)
+    }
+
+    /// The headers of the request that name its event and its id
+    fn header_names(&self, request: &CapturedRequest) -> Vec<String> {
+        let delivery = self.declared.delivery.iter();
+        let sources = (delivery.flat_map(|d| d.sources())).chain(self.declared.event.sources());
+        let named = sources.filter_map(|source| match source {
+            Source::Header(name) => Some(name),
+            _ => None,
+        });
+        let there = named.filter(|name| one(request, name).is_some());
+        there.map(|name| name.to_ascii_lowercase()).collect()
     }
 
     /// The signature's text; one for every item where each is signed
@@ -244,6 +265,7 @@ fn place(
     auth: &Auth,
     params: &Params,
     mut signed: Signed,
+    evidence: &Bytes,
     texts: &[String],
 ) -> Result<Signed, NotSigned> {
     let text = texts.first().map_or("", String::as_str);
@@ -256,19 +278,15 @@ fn place(
             let name = renamed.or(auth.header.as_ref()).ok_or(NotSigned::Scheme)?;
             set(&mut signed.request, name, text);
         }
-        Some(Place::Query(name)) => {
-            let url = signed.request.url.clone();
-            let (base, query) = url.split_once('?').unwrap_or((&url, ""));
-            let kept = form_urlencoded::parse(query.as_bytes()).filter(|(known, _)| known != name);
-            let query = form_urlencoded::Serializer::new(String::new())
-                .extend_pairs(kept)
-                .append_pair(name, text)
-                .finish();
-            signed.request.url = format!("{base}?{query}");
-        }
+        Some(Place::Query(name)) => set_query(&mut signed.request, name, text),
         Some(Place::Json(pointer)) => {
             let fault = || NotSigned::Place(pointer.to_string());
-            signed.body = match serde_json::from_slice::<Value>(&signed.body) {
+            // Of a multipart form, the JSON stands in one part as it is
+            let around = split_around(&signed.body, evidence).unwrap_or_default();
+            signed.body = match serde_json::from_slice::<Value>(evidence) {
+                Ok(_) if around == (&[], &[]) && *evidence != signed.body => {
+                    form(&signed.body, pointer, text).ok_or_else(fault)?
+                }
                 Ok(mut value) => {
                     let mut items: Vec<&mut Value> = match &auth.each {
                         None => vec![&mut value],
@@ -281,13 +299,20 @@ fn place(
                     for (item, text) in items.iter_mut().zip(texts) {
                         put(item, pointer, text).ok_or_else(fault)?;
                     }
-                    Bytes::from(value.to_string())
+                    let (before, after) = around;
+                    Bytes::from([before, value.to_string().as_bytes(), after].concat())
                 }
                 Err(_) => form(&signed.body, pointer, text).ok_or_else(fault)?,
             };
         }
     }
     Ok(signed)
+}
+
+/// What stands before and behind `part` in `whole`
+fn split_around<'a>(whole: &'a [u8], part: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let at = whole.windows(part.len().max(1)).position(|w| w == part)?;
+    Some((whole.get(..at)?, whole.get(at + part.len()..)?))
 }
 
 /// Sets a text of a JSON object, making the objects on the way
@@ -315,6 +340,17 @@ fn form(body: &Bytes, pointer: &Pointer, text: &str) -> Option<Bytes> {
         .append_pair(&name, text)
         .finish();
     Some(Bytes::from(form))
+}
+
+/// Sets a parameter of the query
+fn set_query(request: &mut CapturedRequest, name: &str, value: &str) {
+    let (base, query) = request.url.split_once('?').unwrap_or((&request.url, ""));
+    let kept = form_urlencoded::parse(query.as_bytes()).filter(|(known, _)| known != name);
+    let query = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(kept)
+        .append_pair(name, value)
+        .finish();
+    request.url = format!("{base}?{query}");
 }
 
 /// Sets a header, whatever its case

@@ -185,7 +185,8 @@ impl Case {
                     let (_, value) = form.into_iter().find(|(known, _)| known == name)?;
                     return Some(value);
                 }
-                let value: serde_json::Value = serde_json::from_slice(&self.body()).ok()?;
+                let (_, json, _) = self.json_within();
+                let value: serde_json::Value = serde_json::from_str(&json).ok()?;
                 let item = match each {
                     Some(each) => value.pointer(&format!("{each}/0"))?,
                     None => &value,
@@ -193,6 +194,25 @@ impl Case {
                 item.pointer(&at.to_string())?.as_str().map(str::to_owned)
             }
         }
+    }
+
+    /// The JSON of the body and what stands around it, where the body is multipart
+    fn json_within(&self) -> (String, String, String) {
+        let body = String::from_utf8(self.body().to_vec()).unwrap();
+        let (start, end) = if body.starts_with("--") {
+            (
+                body.find("\r\n\r\n").unwrap() + 4,
+                body.rfind("\r\n--").unwrap(),
+            )
+        } else {
+            (0, body.len())
+        };
+        let part = |text: &str| text.to_owned();
+        (
+            part(&body[..start]),
+            part(&body[start..end]),
+            part(&body[end..]),
+        )
     }
 
     /// The fields, where the body is a form
@@ -229,8 +249,8 @@ impl Case {
                         .for_each(|value| _ = form.append_pair(name, value));
                     form.finish()
                 } else {
-                    let mut value: serde_json::Value =
-                        serde_json::from_slice(&self.body()).unwrap();
+                    let (before, json, after) = self.json_within();
+                    let mut value: serde_json::Value = serde_json::from_str(&json).unwrap();
                     let at = format!(
                         "{}{at}",
                         each.map_or(String::new(), |each| format!("{each}/0"))
@@ -241,7 +261,7 @@ impl Case {
                     if let Some(text) = values.first() {
                         parent.insert(name.to_owned(), (*text).into());
                     }
-                    value.to_string()
+                    format!("{before}{value}{after}")
                 };
                 self.request.body = Some(body);
                 self.request.body_base64 = None;
@@ -376,7 +396,8 @@ fn every_profile_reads_the_event_the_id_and_the_time_of_a_delivery() {
         let events = unverified.iter().map(|item| item.event.as_deref());
         let expected = evidence.items().iter().map(|item| Some(item.event()));
         assert!(events.eq(expected), "{id}");
-        if case.expect.items.is_none() {
+        // A claim is believed of a verified token alone
+        if case.expect.items.is_none() && id != "messagebird_jwt" {
             assert_eq!(
                 unverified[0].delivery.as_deref(),
                 evidence.delivery(),

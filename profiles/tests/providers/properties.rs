@@ -30,6 +30,11 @@ fn one_flipped_bit_of_a_covered_body_is_refused() {
                 && body[at].is_ascii_alphabetic()
                 && body[..at].iter().rev().take(2).any(|b| *b == b'%')
         };
+        // A CRC-32 finds every single flipped bit, and no body that was made to have it
+        if profile.id() == "paypal" {
+            assert!(bent_at.all(refused));
+            continue;
+        }
         let lax = bent_at.find(|at| !refused(*at) && !case_of_hex(*at));
         assert_eq!(lax.is_some(), !covered, "{}: {lax:?}", profile.id());
     }

@@ -1,4 +1,5 @@
-//! Which profile a recorded delivery is of: told by the headers that profiles read, where only one fits.
+//! Which profile a recorded delivery is of: the one that reads the most of its headers. Of several, the one
+//! that the others are variants of by their names.
 //! For signing alone: verification never guesses.
 
 use postern_contract::CapturedRequest;
@@ -8,7 +9,7 @@ use serde_json::Value;
 use crate::commands::profile;
 use crate::failure::Failure;
 
-/// The one profile that reads any of the request's headers
+/// The one profile that reads the most of the request's headers
 pub(super) fn profile(request: &CapturedRequest) -> Result<&'static Profile, Failure> {
     let has = |name: &String| {
         request
@@ -16,9 +17,22 @@ pub(super) fn profile(request: &CapturedRequest) -> Result<&'static Profile, Fai
             .keys()
             .any(|key| key.eq_ignore_ascii_case(name))
     };
-    let fitting: Vec<&Profile> = (profile::catalogue()?.iter())
-        .filter(|profile| headers(profile).iter().any(has))
+    let read = |profile: &Profile| {
+        let names = headers(profile);
+        names.iter().filter(|name| has(name)).count()
+    };
+    let all: Vec<(&Profile, usize)> = (profile::catalogue()?.iter())
+        .map(|profile| (profile, read(profile)))
         .collect();
+    let most = all.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    let mut fitting: Vec<&Profile> = (all.into_iter())
+        .filter(|(_, count)| *count == most && most > 0)
+        .map(|(profile, _)| profile)
+        .collect();
+    let variants = |base: &Profile| fitting.iter().all(|p| p.id().starts_with(base.id()));
+    if let Some(base) = fitting.iter().copied().find(|profile| variants(profile)) {
+        fitting = vec![base];
+    }
     match fitting.as_slice() {
         [one] => Ok(one),
         [] => Err(Failure::call(
@@ -48,6 +62,11 @@ fn headers(profile: &Profile) -> Vec<String> {
     names.retain(|name| {
         !["authorization", "content-type"].contains(&name.to_ascii_lowercase().as_str())
     });
+    names
+        .iter_mut()
+        .for_each(|name| name.make_ascii_lowercase());
+    names.sort();
+    names.dedup();
     names
 }
 
