@@ -96,6 +96,11 @@ impl Profile {
         if let Some((name, _)) = known.iter().find(|(name, needed)| **needed && !given(name)) {
             return Err(BindError::NoParam(name.clone()));
         }
+        // Where a parameter says which key the deliveries name, a key without an id is that one
+        let named = |auth: &Auth| match &auth.key_id {
+            Some(Source::Param(name)) => options.params.get(name)?.first().cloned(),
+            _ => None,
+        };
         let mut bound: Vec<Vec<LiveKey>> = self.declared.auth.iter().map(|_| Vec::new()).collect();
         for key in &keys {
             // Alternatives may take keys of different kinds: a key is one of those that it fits
@@ -107,7 +112,7 @@ impl Profile {
                         fits = true;
                         live.push(LiveKey {
                             name: key.name.clone(),
-                            id: key.id.clone(),
+                            id: key.id.clone().or_else(|| named(auth)),
                             not_after: key.not_after,
                             ready,
                         });

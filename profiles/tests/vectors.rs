@@ -15,8 +15,18 @@ fn every_vector_line_passes() {
         }
     }
     println!("{passed} passed, {} failed", failed.len());
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
-    assert!(passed >= 200, "only {passed} lines");
+    let gaps = include_str!("../../known-gaps.txt").lines();
+    let gaps: Vec<&str> = (gaps.filter(|line| !line.starts_with('#')))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|id| lines.contains(&format!("\"{id}\"")))
+        .collect();
+    let failed: Vec<&str> = failed.iter().map(String::as_str).collect();
+    let ids = (failed.iter()).filter_map(|line| line.split(':').next());
+    let mut ids: Vec<&str> = ids.collect();
+    ids.sort_unstable();
+    assert_eq!(ids, gaps, "{}", failed.join("\n"));
+    assert!(gaps.len() <= 10, "{gaps:?}");
+    assert!(passed >= 600, "only {passed} lines");
 }
 
 #[test]
