@@ -1,6 +1,8 @@
-//! Which profile a recorded delivery is of: the one that reads the most of its headers. Of several, the one
-//! that the others are variants of by their names.
+//! Which profile a recorded delivery is of: the one that reads every header that any of them reads. Of
+//! several, the one that the others are variants of by their names.
 //! For signing alone: verification never guesses.
+
+use std::collections::BTreeSet;
 
 use postern_contract::CapturedRequest;
 use postern_profiles::Profile;
@@ -9,26 +11,24 @@ use serde_json::Value;
 use crate::commands::profile;
 use crate::failure::Failure;
 
-/// The one profile that reads the most of the request's headers
+/// The profile that reads all of the request's headers that any profile reads
 pub(super) fn profile(request: &CapturedRequest) -> Result<&'static Profile, Failure> {
     let has = |name: &String| {
-        request
-            .headers
-            .keys()
-            .any(|key| key.eq_ignore_ascii_case(name))
+        let mut known = request.headers.keys();
+        known.any(|key| key.eq_ignore_ascii_case(name))
     };
-    let read = |profile: &Profile| {
-        let names = headers(profile);
-        names.iter().filter(|name| has(name)).count()
-    };
-    let all: Vec<(&Profile, usize)> = (profile::catalogue()?.iter())
-        .map(|profile| (profile, read(profile)))
+    let all: Vec<(&Profile, BTreeSet<String>)> = (profile::catalogue()?.iter())
+        .map(|profile| (profile, headers(profile).into_iter().filter(has).collect()))
+        .filter(|(_, names): &(_, BTreeSet<String>)| !names.is_empty())
         .collect();
-    let most = all.iter().map(|(_, count)| *count).max().unwrap_or(0);
-    let mut fitting: Vec<&Profile> = (all.into_iter())
-        .filter(|(_, count)| *count == most && most > 0)
-        .map(|(profile, _)| profile)
+    let reads_all = |names: &BTreeSet<String>| all.iter().all(|(_, other)| other.is_subset(names));
+    let mut fitting: Vec<&Profile> = (all.iter())
+        .filter(|(_, names)| reads_all(names))
+        .map(|(profile, _)| *profile)
         .collect();
+    if fitting.is_empty() {
+        fitting = all.iter().map(|(profile, _)| *profile).collect();
+    }
     let variants = |base: &Profile| fitting.iter().all(|p| p.id().starts_with(base.id()));
     if let Some(base) = fitting.iter().copied().find(|profile| variants(profile)) {
         fitting = vec![base];
