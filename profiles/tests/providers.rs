@@ -406,3 +406,19 @@ fn every_profile_reads_the_event_the_id_and_the_time_of_a_delivery() {
         }
     }
 }
+
+#[test]
+fn a_key_that_has_an_id_verifies_the_deliveries_that_name_it_alone() {
+    let mut case = Case::read("pusher", "evidence");
+    for (id, header, step) in [
+        (None, "key1", "verified"),
+        (Some("key1"), "key1", "verified"),
+        (Some("key1"), "otherkey", "signature-mismatch"),
+        (Some("otherkey"), "key1", "signature-mismatch"),
+    ] {
+        case.expect.key_id = id.map(str::to_owned);
+        case.set("X-Pusher-Key", &[header]);
+        let outcome = verify(profile("pusher"), &case, &case.body());
+        assert_eq!(said(&outcome), step, "{id:?} {header}");
+    }
+}
