@@ -547,11 +547,7 @@ impl Profile {
         let all = |held: &dyn Fn(&Auth) -> bool| self.declared.auth.iter().all(held);
         match source {
             Source::Json(at) => {
-                let part = |auth: &Auth| {
-                    auth.content.contains(&Part::Json(at.clone()))
-                        || auth.content.contains(&Part::Line(at.clone()))
-                };
-                self.integrity() == Integrity::Full || all(&part)
+                self.integrity() == Integrity::Full || all(&|auth| auth.signs_text(at))
             }
             Source::Whole(_) | Source::KeyBeside(_) => self.integrity() == Integrity::Full,
             Source::Header(name) => all(&|auth| {

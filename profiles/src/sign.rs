@@ -109,10 +109,8 @@ impl Profile {
             _ => {}
         }
         let texts = self.texts(auth, &key, &signed, params, &stamp, listed, now)?;
-        let evidence = Facts::new(self, parts(request, body), params)
-            .evidence()
-            .clone();
-        place(auth, params, signed, &evidence, &texts)
+        let facts = Facts::new(self, parts(request, body), params);
+        place(auth, &facts, signed, &texts)
     }
 
     /// The headers of the request that name its event and its id
@@ -263,9 +261,8 @@ fn written(
 
 fn place(
     auth: &Auth,
-    params: &Params,
+    facts: &Facts<'_>,
     mut signed: Signed,
-    evidence: &Bytes,
     texts: &[String],
 ) -> Result<Signed, NotSigned> {
     let text = texts.first().map_or("", String::as_str);
@@ -274,20 +271,20 @@ fn place(
             let renamed = auth
                 .header_param
                 .as_ref()
-                .and_then(|name| params.get(name)?.first());
-            let name = renamed.or(auth.header.as_ref()).ok_or(NotSigned::Scheme)?;
+                .and_then(|name| facts.param(name));
+            let name = renamed
+                .or(auth.header.as_deref())
+                .ok_or(NotSigned::Scheme)?;
             set(&mut signed.request, name, text);
         }
         Some(Place::Query(name)) => set_query(&mut signed.request, name, text),
         Some(Place::Json(pointer)) => {
             let fault = || NotSigned::Place(pointer.to_string());
             // Of a multipart form, the JSON stands in one part as it is
-            let around = split_around(&signed.body, evidence).unwrap_or_default();
-            signed.body = match serde_json::from_slice::<Value>(evidence) {
-                Ok(_) if around == (&[], &[]) && *evidence != signed.body => {
-                    form(&signed.body, pointer, text).ok_or_else(fault)?
-                }
-                Ok(mut value) => {
+            let json = facts.evidence();
+            let around = split_around(&signed.body, json);
+            signed.body = match around.zip(serde_json::from_slice::<Value>(json).ok()) {
+                Some(((before, after), mut value)) => {
                     let mut items: Vec<&mut Value> = match &auth.each {
                         None => vec![&mut value],
                         Some(each) => (value.pointer_mut(&each.to_string()))
@@ -299,10 +296,9 @@ fn place(
                     for (item, text) in items.iter_mut().zip(texts) {
                         put(item, pointer, text).ok_or_else(fault)?;
                     }
-                    let (before, after) = around;
                     Bytes::from([before, value.to_string().as_bytes(), after].concat())
                 }
-                Err(_) => form(&signed.body, pointer, text).ok_or_else(fault)?,
+                None => form(&signed.body, pointer, text).ok_or_else(fault)?,
             };
         }
     }

@@ -69,6 +69,14 @@ pub(crate) struct Auth {
     pub(crate) group: Option<String>,
 }
 
+impl Auth {
+    /// Whether the text at `at` of the evidence is a part of what is signed
+    pub(crate) fn signs_text(&self, at: &Pointer) -> bool {
+        let is = |part: &Part| matches!(part, Part::Json(p) | Part::Line(p) if p == at);
+        self.content.iter().any(is)
+    }
+}
+
 /// The methods of authentication
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -151,9 +151,7 @@ fn alternative(declared: &Declared, auth: &Auth) -> Result<(), String> {
         Some(rule) => {
             let signed = match &rule.from {
                 TimestampSource::Json(at) => {
-                    own_coverage(auth) == Integrity::Full
-                        || has(&Part::Json(at.clone()))
-                        || has(&Part::Line(at.clone()))
+                    own_coverage(auth) == Integrity::Full || auth.signs_text(at)
                 }
                 TimestampSource::Header(name) => {
                     let listed = auth.signed_headers.as_ref().is_some_and(|rule| {

@@ -51,32 +51,26 @@ pub(super) fn profile(request: &CapturedRequest) -> Result<&'static Profile, Fai
     }
 }
 
-/// The headers that a profile reads, as its frozen document names them
-fn headers(profile: &Profile) -> Vec<String> {
-    let mut names = Vec::new();
+/// The headers that a profile reads, in lower case, as its frozen document names them
+fn headers(profile: &Profile) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
     // Our own canonical document: serde reads it
     if let Ok(document) = serde_json::from_slice(profile.document()) {
         collect(&document, &mut names);
     }
     // Every client may send these
-    names.retain(|name| {
-        !["authorization", "content-type"].contains(&name.to_ascii_lowercase().as_str())
-    });
-    names
-        .iter_mut()
-        .for_each(|name| name.make_ascii_lowercase());
-    names.sort();
-    names.dedup();
+    names.remove("authorization");
+    names.remove("content-type");
     names
 }
 
-fn collect(value: &Value, names: &mut Vec<String>) {
+fn collect(value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
             for (key, value) in members {
                 match value {
                     Value::String(name) if key == "header" || key == "id-header" => {
-                        names.push(name.clone());
+                        names.insert(name.to_ascii_lowercase());
                     }
                     other => collect(other, names),
                 }
