@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use postern_contract::fault::{Fault, Party, Retry};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
@@ -202,8 +202,17 @@ impl Client {
 
     /// Posts `outbound`
     pub async fn post(&self, outbound: Outbound) -> Result<Answer, NotSent> {
+        self.send(Method::POST, outbound).await
+    }
+
+    /// Gets what is at the url of `outbound`
+    pub async fn get(&self, outbound: Outbound) -> Result<Answer, NotSent> {
+        self.send(Method::GET, outbound).await
+    }
+
+    async fn send(&self, method: Method, outbound: Outbound) -> Result<Answer, NotSent> {
         let (began, limit) = (Instant::now(), outbound.timeout);
-        let mut answer = timeout(limit, self.exchange(outbound))
+        let mut answer = timeout(limit, self.exchange(method, outbound))
             .await
             .map_err(|_| NotSent::Timeout)??;
         let (status, headers) = (answer.status(), answer.headers().clone());
@@ -218,12 +227,16 @@ impl Client {
         })
     }
 
-    async fn exchange(&self, outbound: Outbound) -> Result<reqwest::Response, NotSent> {
+    async fn exchange(
+        &self,
+        method: Method,
+        outbound: Outbound,
+    ) -> Result<reqwest::Response, NotSent> {
         check_url(&outbound.url, &self.allowed)?;
         let vetted = self.vet(&outbound.url).await?;
         let request = self
             .http
-            .post(outbound.url)
+            .request(method, outbound.url)
             .headers(outbound.headers)
             .body(outbound.body);
         VETTED.scope(vetted, request.send()).await.map_err(failed)

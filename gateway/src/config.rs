@@ -77,6 +77,13 @@ pub struct SourceConfig {
     /// The live secrets or public keys; several while one is being replaced
     #[serde(default)]
     pub keys: Vec<KeyConfig>,
+    /// Waits for the provider to bring the secret: it is written to the first key's `file` that is not there
+    /// yet. Only of profiles whose provider does so; take it away once it is there
+    #[serde(default)]
+    pub setup: bool,
+    /// What fetches the profile's keys, where its provider's key server wants a credential: `env` or `file`
+    #[serde(default)]
+    pub credential: Option<KeyConfig>,
     /// What the profile must know beside its keys, such as `base_url`: see its page
     #[serde(default)]
     pub params: BTreeMap<String, ParamConfig>,
@@ -289,6 +296,14 @@ impl Default for RetryConfig {
 }
 
 impl Config {
+    /// Every file that holds a secret
+    pub fn secret_files(&self) -> impl Iterator<Item = &Path> {
+        let sources = self.sources.values();
+        let keys = sources.flat_map(|source| source.keys.iter().chain(&source.credential));
+        let signing = self.destinations.values().flat_map(|d| &d.signing);
+        keys.chain(signing).filter_map(|key| key.file.as_deref())
+    }
+
     /// Takes every relative path as relative to `base`, the configuration file's directory
     pub fn rooted_at(mut self, base: &Path) -> Self {
         let root = |path: &mut PathBuf| *path = base.join(&*path);
@@ -296,7 +311,8 @@ impl Config {
         root(&mut self.log.path);
         root(&mut self.plans.path);
         root(&mut self.plans.admissions);
-        let keys = self.sources.values_mut().flat_map(|s| s.keys.iter_mut());
+        let keys =
+            (self.sources.values_mut()).flat_map(|s| s.keys.iter_mut().chain(&mut s.credential));
         let signing = (self.destinations.values_mut()).flat_map(|d| d.signing.iter_mut());
         for key in keys.chain(signing) {
             if let Some(file) = &mut key.file {

@@ -2,7 +2,7 @@
 //! and dispatches, and replaces what comes from files as a whole when told to reload.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -26,17 +26,21 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::dispatch::{Destination, Dispatcher, Running, StillAdmitted, Wake, destination};
 use crate::journal::{Journal, JournalThread};
-use crate::keys::Environment;
+use crate::keys::{Environment, SecretFiles};
 use crate::metrics::Metrics;
+use crate::network_keys::NetworkKeys;
 use crate::outage::Outage;
 use crate::pipeline::Pipeline;
-use crate::plans::Plans;
+use crate::plans::{PlanFault, Plans};
 use crate::receive::{Limits, Memory};
 use crate::respond;
 use crate::server;
 use crate::sources;
 use crate::state::State;
 use crate::store::{Claimed, Embedded, Options, Store};
+
+/// How often secret files are looked at
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// How often what has ended is forgotten
 const PRUNE_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
@@ -45,7 +49,8 @@ const PRUNE_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
 pub struct Loaded {
     state: State,
     destinations: BTreeMap<Name, Arc<Destination>>,
-    client: Client,
+    config: Config,
+    secrets: SecretFiles,
 }
 
 /// Why a gateway does not start or reload: every fault that was found
@@ -92,14 +97,24 @@ impl Fault for StartFault {
 impl Loaded {
     /// Reads and checks everything that `config` names, without touching store, log or network
     pub fn new(config: &Config, environment: Environment<'_>) -> Result<Self, Faults> {
+        let plans = Plans::load(&config.plans.path, &config.plans.admissions);
+        Self::with_plans(config, plans.map(Arc::new), environment)
+    }
+
+    fn with_plans(
+        config: &Config,
+        plans: Result<Arc<Plans>, Vec<PlanFault>>,
+        environment: Environment<'_>,
+    ) -> Result<Self, Faults> {
         let allowed = Allowed::parse(&config.egress.allow).map_err(StartFault::from)?;
+        // Before the secrets are read: what changes in between is noticed
+        let secrets = SecretFiles::read(config);
         let mut faults = Vec::new();
         let mut keep = |found: Faults| faults.extend(found.0);
         let sources = sources::all(&config.sources, environment).map_err(|f| keep(boxed(f)));
         let destinations = destination::all(&config.destinations, &allowed, environment)
             .map_err(|f| keep(boxed(f)));
-        let plans =
-            Plans::load(&config.plans.path, &config.plans.admissions).map_err(|f| keep(boxed(f)));
+        let plans = plans.map_err(|f| keep(boxed(f)));
         let client = Client::new(allowed).map_err(|f| keep(f.into()));
         let (Ok(sources), Ok(destinations), Ok(plans), Ok(client)) =
             (sources, destinations, plans, client)
@@ -110,9 +125,10 @@ impl Loaded {
             .map(|(name, one)| (name, one.facts()))
             .collect();
         Ok(Self {
-            state: State::new(plans, sources, &facts),
+            state: State::new(plans, sources, &facts, client),
             destinations,
-            client,
+            config: config.clone(),
+            secrets,
         })
     }
 
@@ -127,7 +143,10 @@ pub struct Gateway {
     pipeline: Arc<Pipeline>,
     dispatch: Mutex<Option<Running>>,
     dispatcher: Mutex<Dispatcher>,
+    /// The configuration that it was opened by: what a reload does not change
     config: Config,
+    /// The configuration that its sources are of, and what their secret files held
+    secrets: std::sync::Mutex<(Arc<Config>, SecretFiles)>,
     _journal: JournalThread,
 }
 
@@ -159,11 +178,13 @@ impl Gateway {
         let (journal, thread) =
             Journal::open(&config.log, metrics.lines_lost.clone()).map_err(StartFault::Log)?;
         let wake = Wake::default();
+        warn(&loaded.state);
+        let client = loaded.state.client.clone();
         let state = Arc::new(ArcSwap::from_pointee(loaded.state));
         let dispatcher = Dispatcher {
             store: Arc::clone(&store),
             clock: Arc::clone(&clock),
-            client: loaded.client,
+            client,
             admitted: Arc::new(Admissions(Arc::clone(&state))),
             metrics: Arc::clone(&metrics),
             wake: wake.clone(),
@@ -181,6 +202,8 @@ impl Gateway {
                 ),
             },
             state,
+            keys: NetworkKeys::default(),
+            learned: Arc::default(),
             store,
             journal,
             metrics,
@@ -193,6 +216,7 @@ impl Gateway {
             dispatch: Mutex::new(Some(running)),
             dispatcher: Mutex::new(dispatcher),
             config,
+            secrets: std::sync::Mutex::new((Arc::new(loaded.config), loaded.secrets)),
             _journal: thread,
         })
     }
@@ -243,12 +267,49 @@ impl Gateway {
         }
     }
 
+    /// Returns once a file that holds a secret has changed since it was last read or noticed
+    pub async fn secrets_changed(&self) {
+        loop {
+            tokio::select! {
+                () = self.pipeline.learned.notified() => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+            let config = Arc::clone(&self.secrets().0);
+            let read = tokio::task::spawn_blocking(move || SecretFiles::read(&config));
+            // Broken off: looked at again the next time
+            let Ok(now) = read.await else { continue };
+            let known = &mut self.secrets().1;
+            if *known != now {
+                *known = now;
+                return;
+            }
+        }
+    }
+
+    /// As [`Self::reload`], of the secrets alone: configuration, plans and admissions stay as they are
+    pub async fn reload_secrets(
+        &self,
+        environment: fn(&str) -> Option<Vec<u8>>,
+    ) -> Result<Result<(), Faults>, JoinError> {
+        let config = Arc::clone(&self.secrets().0);
+        let plans = Arc::clone(&self.state().plans);
+        self.reload(move || Loaded::with_plans(&config, Ok(plans), &environment))
+            .await
+    }
+
+    fn secrets(&self) -> std::sync::MutexGuard<'_, (Arc<Config>, SecretFiles)> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Deliveries under way end under the state that they began with; queued ones keep their digest, and go
     /// out if it is still admitted.
     async fn replace(&self, loaded: Loaded) {
+        warn(&loaded.state);
+        let client = loaded.state.client.clone();
+        *self.secrets() = (Arc::new(loaded.config), loaded.secrets);
         self.pipeline.state.store(Arc::new(loaded.state));
         let mut dispatcher = self.dispatcher.lock().await;
-        dispatcher.client = loaded.client;
+        dispatcher.client = client;
         let mut running = self.dispatch.lock().await;
         if let Some(old) = running.take() {
             *running = Some(dispatcher.replace(old, &loaded.destinations));
@@ -273,6 +334,15 @@ impl Gateway {
                 Ok(()) => pruning.works(),
                 Err(e) => pruning.fails(1, &e),
             }
+        }
+    }
+}
+
+/// Says what operators should know of their sources
+fn warn(state: &State) {
+    for source in state.all().map(|served| &served.source) {
+        for warning in source.warnings() {
+            tracing::warn!(source = %source.name, "{warning}");
         }
     }
 }

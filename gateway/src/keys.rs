@@ -1,12 +1,12 @@
 //! Reads secrets from where the configuration names them. The environment is handed in by the command
 //! line; a file's one newline at its end is dropped; nothing else is trimmed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use postern_contract::Secret;
 use postern_contract::fault::{Fault, Party};
+use postern_contract::{Digest, Secret};
 
-use crate::config::KeyConfig;
+use crate::config::{Config, KeyConfig};
 use crate::files;
 
 /// Reads an environment variable; the command line alone may touch the environment
@@ -49,6 +49,9 @@ pub enum KeyFault {
     /// The file cannot be read
     #[error("the file `{0}` cannot be read: {1}")]
     Unreadable(PathBuf, std::io::Error),
+    /// A public key, where a secret is wanted
+    #[error("a credential is a secret: it has `env` or `file`")]
+    NoSecret,
     /// Nothing there
     #[error("`{0}` is empty")]
     Empty(String),
@@ -60,6 +63,7 @@ impl Fault for KeyFault {
             Self::NotOne => "key-not-one",
             Self::NotSet(_) => "key-not-set",
             Self::Unreadable(..) => "key-unreadable",
+            Self::NoSecret => "key-no-secret",
             Self::Empty(_) => "key-empty",
         }
     }
@@ -98,6 +102,22 @@ pub fn load(config: &KeyConfig, environment: Environment<'_>) -> Result<LoadedKe
         material,
         not_after: config.not_after,
     })
+}
+
+/// What every file that holds a secret held, by digest: to notice that one has changed, and for nothing
+/// else. A file is read through its links, so that a mounted secret that is swapped as a whole is noticed.
+#[derive(PartialEq, Eq)]
+pub struct SecretFiles(Vec<Option<Digest>>);
+
+impl SecretFiles {
+    /// Reads every secret file of `config`
+    pub fn read(config: &Config) -> Self {
+        let digest = |file: &Path| {
+            let held = files::read(file, MAX_FILE_BYTES).ok()?;
+            Some(Digest::of(Secret::new(held).expose()))
+        };
+        Self(config.secret_files().map(digest).collect())
+    }
 }
 
 fn full(value: Vec<u8>, what: &str) -> Result<Secret, KeyFault> {

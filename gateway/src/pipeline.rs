@@ -9,15 +9,18 @@ use arc_swap::ArcSwap;
 use axum::body::Body;
 use axum::response::Response;
 use postern_contract::canonical::NotCanonical;
-use postern_profiles::{Malformed, Outcome, Refusal, Reply};
+use postern_profiles::{Malformed, Outcome, Refusal, Reply, Step};
+use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::commit::commit;
 use crate::decide::decide;
 use crate::dispatch::Wake;
+use crate::handshake::{NotDone, fulfil};
 use crate::journal::Journal;
 use crate::metrics::Metrics;
+use crate::network_keys::{NetworkKeys, NoKey};
 use crate::outage::Outage;
 use crate::project::project;
 use crate::receive::{Limits, NotReceived, receive};
@@ -26,7 +29,6 @@ use crate::state::{Served, State};
 use crate::store::{Committed, Store, StoreFault};
 use crate::subscribe::subscribe;
 use crate::trail::Trail;
-use crate::verify::verify;
 
 /// What the data path works with
 pub struct Pipeline {
@@ -36,6 +38,10 @@ pub struct Pipeline {
     pub limits: Limits,
     /// Sources and frozen documents, replaced whole by a reload
     pub state: Arc<ArcSwap<State>>,
+    /// Keys that are fetched
+    pub keys: NetworkKeys,
+    /// Hears of secrets that sources have learned
+    pub learned: Arc<Notify>,
     /// Where events are kept
     pub store: Arc<dyn Store>,
     /// The event log
@@ -60,6 +66,10 @@ pub enum Stop {
     Refused(Refusal),
     /// A handshake, which asks for nothing but its answer
     Handshake(Reply),
+    /// A handshake whose promise could not be kept
+    NotDone(NotDone),
+    /// Whether it is authentic cannot be known now
+    NoKey(NoKey),
     /// Authentic, but no evidence
     Malformed(Malformed),
     /// A projection without canonical form
@@ -88,7 +98,7 @@ impl Pipeline {
             return respond(&Answer::NoSource, None);
         };
         let mut trail = Trail::new(&served.source, self.clock.now());
-        let answer = match self.process(served, request, &mut trail).await {
+        let answer = match self.process(&state, served, request, &mut trail).await {
             Ok(answer) => answer,
             Err(stop) => trail.stopped(stop),
         };
@@ -100,6 +110,7 @@ impl Pipeline {
 
     async fn process(
         &self,
+        state: &State,
         served: &Served,
         request: http::Request<Body>,
         trail: &mut Trail,
@@ -111,10 +122,16 @@ impl Pipeline {
         trail.received(&raw);
         // Taken once the body is here: a sender that holds bodies back must not use turns up
         let _turn = source.in_flight.try_acquire().map_err(|_| Stop::Busy)?;
-        let evidence = match verify(source, &raw) {
+        let verified = self.keys.verify(source, &raw, &state.client).await;
+        let evidence = match verified.map_err(Stop::NoKey)? {
             Outcome::Verified(evidence) => evidence,
-            Outcome::Handshake(reply) => return Err(Stop::Handshake(reply)),
+            Outcome::Handshake(reply, then) => {
+                let done = fulfil(then, source, &state.client, &self.learned).await;
+                return Err(done.map_or_else(Stop::NotDone, |()| Stop::Handshake(reply)));
+            }
             Outcome::Malformed(malformed) => return Err(Stop::Malformed(malformed)),
+            // Fetching has ended: a key that is still wanted is none
+            Outcome::Wanted(_) => return Err(Stop::Refused(Step::NoLiveKey.into())),
             Outcome::Refused(refusal) => return Err(Stop::Refused(refusal)),
         };
         trail.verified(&evidence);

@@ -38,6 +38,10 @@ pub enum Answer {
     Busy,
     /// The store cannot commit
     Unavailable,
+    /// The key that would tell cannot be had
+    NoKey,
+    /// What a handshake asks for could not be done
+    NotDone,
 }
 
 #[derive(Serialize)]
@@ -146,6 +150,16 @@ pub fn respond(answer: &Answer, ack: Option<&Ack>) -> Response {
             StatusCode::SERVICE_UNAVAILABLE,
             "unavailable",
             "the delivery could not be stored",
+        ),
+        Answer::NoKey => later(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "key-unavailable",
+            "the key of the signature cannot be had now",
+        ),
+        Answer::NotDone => later(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "handshake-failed",
+            "what the handshake asks for could not be done",
         ),
     }
 }

@@ -2,12 +2,15 @@
 //! bound to, and how long copies are recognised. Made from the configuration, or refused with every fault.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use postern_contract::Name;
 use postern_contract::fault::{Fault, Party};
 use postern_predicates::Binding;
-use postern_profiles::{Catalogue, Key, KeyMaterial, Options, Profile, Tolerance, Verifier};
+use postern_profiles::{
+    Catalogue, Confidence, Key, KeyMaterial, Options, Profile, Tolerance, Verifier,
+};
 use tokio::sync::Semaphore;
 
 use crate::admission::SourceFacts;
@@ -25,6 +28,8 @@ pub struct Source {
     pub app: Option<u64>,
     /// The outer bounds of its subscriptions
     pub grants: Binding,
+    /// Where the secret goes that the provider brings: only while the source is in setup
+    pub learn_into: Option<PathBuf>,
     /// How long copies are recognised
     pub window: Period,
     /// How many deliveries may be under way
@@ -52,6 +57,15 @@ pub enum SourceFault {
     /// The profile does not take the keys, parameters or tolerances
     #[error("sources.{0}: {1}")]
     Bind(Name, postern_profiles::BindError),
+    /// A provider that brings no secret
+    #[error("sources.{0}.setup: the profile's provider brings no secret")]
+    NoSetup(Name),
+    /// A secret has nowhere to go
+    #[error("sources.{0}.setup: no key has a `file`, into which the secret would go")]
+    NoFile(Name),
+    /// A credential that is a public key
+    #[error("sources.{0}.credential: {1}")]
+    Credential(Name, KeyFault),
     /// Grants that no binding can have
     #[error("sources.{0}.grants: {1}")]
     Grants(Name, String),
@@ -66,6 +80,9 @@ impl Fault for SourceFault {
             Self::NoProfile { .. } => "no-profile",
             Self::Key(_, _, fault) => fault.code(),
             Self::Bind(_, fault) => fault.code(),
+            Self::NoSetup(_) => "no-setup",
+            Self::NoFile(_) => "setup-no-file",
+            Self::Credential(_, fault) => fault.code(),
             Self::Grants(..) => "grants-invalid",
             Self::Window(..) => "window-too-short",
         }
@@ -81,6 +98,8 @@ impl Fault for SourceFault {
             }),
             Self::Key(_, _, fault) => fault.hint(),
             Self::Bind(_, fault) => fault.hint(),
+            Self::Credential(_, fault) => fault.hint(),
+            Self::NoFile(_) => Some("add `keys = [{ file = \"secrets/…\" }]`".to_owned()),
             _ => None,
         }
     }
@@ -96,7 +115,14 @@ impl Source {
         let profile = profile(name, config).map_err(|fault| vec![fault])?;
         let mut faults = Vec::new();
         let mut live = Vec::new();
+        let mut learn_into = None;
         for (n, key) in config.keys.iter().enumerate() {
+            if config.setup
+                && let Some(file) = key.file.as_ref().filter(|file| !file.exists())
+            {
+                learn_into = learn_into.or_else(|| Some(file.clone()));
+                continue;
+            }
             match keys::load(key, environment) {
                 Ok(key) => live.push(bound(key)),
                 Err(fault) => faults.push(SourceFault::Key(name.clone(), n, fault)),
@@ -107,7 +133,37 @@ impl Source {
         let grants = grants
             .map_err(|e| faults.push(SourceFault::Grants(name.clone(), e.to_string())))
             .ok();
+        if config.setup && !profile.has_setup() {
+            faults.push(SourceFault::NoSetup(name.clone()));
+        } else if config.setup && config.keys.iter().all(|key| key.file.is_none()) {
+            faults.push(SourceFault::NoFile(name.clone()));
+        }
+        let credential = match &config.credential {
+            None => None,
+            Some(config) => match keys::load(config, environment) {
+                Ok(keys::LoadedKey {
+                    material: keys::Material::Secret(secret),
+                    ..
+                }) => Some(secret),
+                Ok(_) => {
+                    let fault = KeyFault::NoSecret;
+                    faults.push(SourceFault::Credential(name.clone(), fault));
+                    None
+                }
+                Err(fault) => {
+                    faults.push(SourceFault::Credential(name.clone(), fault));
+                    None
+                }
+            },
+        };
+        // The engine takes a source without keys for one in setup: here the operator must say so
+        if live.is_empty() && faults.is_empty() && learn_into.is_none() && !profile.fetches_keys() {
+            let fault = postern_profiles::BindError::NoKey;
+            faults.push(SourceFault::Bind(name.clone(), fault));
+        }
         let options = Options {
+            setup: learn_into.is_some(),
+            credential,
             tolerance: Tolerance {
                 past: config.past.map(Period::duration),
                 future: config.future.map(Period::duration),
@@ -135,6 +191,7 @@ impl Source {
             verifier,
             app: config.app,
             grants,
+            learn_into,
             window: config.window,
             in_flight: Arc::new(Semaphore::new(config.max_in_flight.max(1))),
             share: Share::default(),
@@ -144,6 +201,37 @@ impl Source {
     /// Its verification profile
     pub fn profile(&self) -> &Profile {
         self.verifier.profile()
+    }
+
+    /// What the operator should know of it
+    pub fn warnings(&self) -> Vec<String> {
+        let profile = self.profile();
+        let mut warnings = Vec::new();
+        if profile.confidence() == Confidence::Unconfirmed {
+            let check = profile.to_check().join("; ");
+            warnings.push(format!(
+                "nobody has seen the profile `{}` verify a real delivery: check that {check}",
+                profile.id()
+            ));
+        }
+        let given = |name: &str| self.verifier.has_param(name);
+        let advised = profile.advised().iter().filter(|(name, _)| !given(name));
+        warnings
+            .extend(advised.map(|(name, why)| format!("the parameter `{name}` is missing: {why}")));
+        let params = profile.params();
+        let of_url = ["base_url", "callback_url"];
+        if of_url.iter().any(|name| params.contains_key(*name)) && !of_url.iter().any(|n| given(n))
+        {
+            warnings.push(
+                "the URL is signed: where a proxy stands before postern, set the parameter `base_url` to what \
+                 the provider calls"
+                    .to_owned(),
+            );
+        }
+        if self.learn_into.is_some() {
+            warnings.push("it is in setup: whoever posts first brings the secret".to_owned());
+        }
+        warnings
     }
 
     /// What admission must know of it

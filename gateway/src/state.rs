@@ -2,8 +2,10 @@
 //! under way keeps the state that it began with; a queued one keeps the digest that it was matched under.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use postern_contract::{Digest, Name, Timestamp};
+use postern_egress::Client;
 
 use crate::admission::{DestinationFacts, NotAdmitted};
 use crate::candidates::Candidates;
@@ -22,15 +24,18 @@ pub struct Served {
 pub struct State {
     served: BTreeMap<Name, Served>,
     /// The frozen documents that it was built from
-    pub plans: Plans,
+    pub plans: Arc<Plans>,
+    /// What receiving asks the network by: for keys and confirmations
+    pub client: Client,
 }
 
 impl State {
     /// Judges every subscription for every source
     pub fn new(
-        plans: Plans,
+        plans: Arc<Plans>,
         sources: BTreeMap<Name, Source>,
         destinations: &BTreeMap<&Name, DestinationFacts<'_>>,
+        client: Client,
     ) -> Self {
         let served = sources
             .into_iter()
@@ -39,7 +44,11 @@ impl State {
                 (name, Served { source, candidates })
             })
             .collect();
-        Self { served, plans }
+        Self {
+            served,
+            plans,
+            client,
+        }
     }
 
     /// The source of a name

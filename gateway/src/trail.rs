@@ -5,6 +5,7 @@ use postern_contract::{Sha256Hex, Timestamp};
 use postern_profiles::{Item, Step, VerifiedEvidence};
 
 use crate::decide::Decisions;
+use crate::handshake::NotDone;
 use crate::journal::{Entry, LogCandidate, LogLine, LogOutcome, LogSubscription};
 use crate::pipeline::Stop;
 use crate::receive::RawDelivery;
@@ -186,6 +187,26 @@ impl Trail {
                 why.to_string(),
                 Answer::Unavailable,
             ),
+            Stop::NoKey(why) => (
+                LogOutcome::Unavailable,
+                why.code,
+                why.to_string(),
+                Answer::NoKey,
+            ),
+            Stop::NotDone(why) => match &why {
+                NotDone::Learned => (
+                    LogOutcome::Refused,
+                    why.code(),
+                    why.to_string(),
+                    Answer::Refused,
+                ),
+                NotDone::NotStored(_) | NotDone::NotVisited(..) => (
+                    LogOutcome::Unavailable,
+                    why.code(),
+                    why.to_string(),
+                    Answer::NotDone,
+                ),
+            },
             Stop::Handshake(reply) => {
                 self.line.outcome = LogOutcome::Handshake;
                 self.body = None;
@@ -194,10 +215,7 @@ impl Trail {
         };
         if outcome != LogOutcome::Malformed {
             // Only what has been authenticated is kept
-            self.body = self
-                .body
-                .take()
-                .filter(|_| outcome == LogOutcome::Unavailable);
+            self.body = (self.body.take()).filter(|_| matches!(answer, Answer::Unavailable));
         } else if let Some(body) = &self.body {
             self.line.body_sha256 = Some(Sha256Hex::of(body));
         }

@@ -2,21 +2,22 @@
 //! evidence, or a refusal whose step only the operator sees.
 
 use http::header::HOST;
-use postern_profiles::{Outcome, RequestParts};
+use postern_profiles::{FetchedKeys, Outcome, RequestParts};
 
 use crate::receive::RawDelivery;
 use crate::sources::Source;
 
 /// Authenticates the exact bytes, then reads them
-pub fn verify(source: &Source, raw: &RawDelivery) -> Outcome {
+pub fn verify(source: &Source, raw: &RawDelivery, fetched: &FetchedKeys) -> Outcome {
     let url = url(&raw.head);
-    source.verifier.verify(
+    source.verifier.verify_with(
         &RequestParts {
             method: raw.head.method.as_str(),
             url: &url,
             headers: &raw.head.headers,
             body: &raw.body,
         },
+        fetched,
         raw.received_at,
     )
 }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use postern_contract::{Resolution, Secret};
+use url::Url;
 
 use crate::facts::View;
 use crate::profile::{Handshake, HandshakeAuth, Reply, ReplyValue, Told, VERIFY_TOKEN};
@@ -27,12 +28,25 @@ pub(crate) struct Asked<'a> {
     pub(crate) signed: bool,
 }
 
+/// What must be done before a handshake is answered
+#[derive(Debug)]
+pub enum Then {
+    /// Nothing
+    Nothing,
+    /// The address must have been visited: what confirms a subscription
+    Visit(Url),
+    /// As [`Then::Visit`], but the operator has not said of whom: the parameter of this name is missing
+    NoVisit(String),
+    /// The secret must have been stored: deliveries will be signed with it
+    Learn(Secret),
+}
+
 /// What a request asks for
 pub(crate) enum Answer {
     /// To be taken as a delivery
     NoHandshake,
     /// This reply
-    Reply(Reply),
+    Reply(Reply, Then),
     /// A reply that cannot be made of it
     Incomplete,
 }
@@ -45,9 +59,9 @@ impl Asked<'_> {
             .find(|handshake| self.meets(handshake));
         match met {
             None => Answer::NoHandshake,
-            Some(handshake) => self
-                .reply(handshake)
-                .map_or(Answer::Incomplete, Answer::Reply),
+            Some(handshake) => (self.reply(handshake))
+                .and_then(|reply| Some(Answer::Reply(reply, self.then(handshake)?)))
+                .unwrap_or(Answer::Incomplete),
         }
     }
 
@@ -133,6 +147,24 @@ impl Asked<'_> {
                 .unwrap_or_else(|| content_type.to_owned()),
             headers: headers.collect::<Option<_>>()?,
         })
+    }
+
+    /// `None` where the request lacks what is to be done, or names an address that is none of the provider
+    pub(crate) fn then(&self, handshake: &Handshake) -> Option<Then> {
+        if let Some(told) = &handshake.learn {
+            let secret = self.told(told)?.into_owned().into_bytes();
+            return Some(Then::Learn(Secret::new(secret)));
+        }
+        let Some(rule) = &handshake.visit else {
+            return Some(Then::Nothing);
+        };
+        let url = rule.address(&self.view)?;
+        match &rule.needs {
+            Some(name) if self.view.facts.param(name).is_none() => {
+                Some(Then::NoVisit(name.clone()))
+            }
+            _ => Some(Then::Visit(url)),
+        }
     }
 
     fn value(&self, value: &ReplyValue) -> Option<String> {

@@ -14,7 +14,7 @@ use crate::encoding::Encoding;
 use crate::facts::Facts;
 use crate::jwk::JwkSet;
 use crate::refusal::Step;
-use crate::scheme::{Hash, Keyed, Signature};
+use crate::scheme::{Hash, Keyed, Signature, signing};
 
 /// The most bytes of a token
 pub(crate) const MAX_BYTES: usize = 16 << 10;
@@ -51,7 +51,7 @@ impl Alg {
             Self::RS256 | Self::ES256 => None,
         }
     }
-    fn signature(self) -> Option<Signature> {
+    pub(crate) fn signature(self) -> Option<Signature> {
         match self {
             Self::RS256 => Some(Signature::RsaSha256),
             Self::ES256 => Some(Signature::EcdsaFixed),
@@ -121,14 +121,15 @@ impl Rules {
     }
 }
 
-/// A token for a request, as its provider would make it
+/// A token for a request, as its provider would make it: with a secret, or a private key in PEM. It names no
+/// key, so that a key that is bound by itself counts.
 pub(crate) fn sign(
     rules: &Rules,
     facts: &Facts<'_>,
     secret: &Secret,
     now: Timestamp,
 ) -> Option<String> {
-    let alg = *rules.algorithms.iter().find(|alg| alg.hash().is_some())?;
+    let alg = *rules.algorithms.first()?;
     let mut claims = serde_json::Map::new();
     let mut set = |name: &str, value: serde_json::Value| claims.insert(name.to_owned(), value);
     for name in &rules.required {
@@ -166,8 +167,13 @@ pub(crate) fn sign(
     let signed = [head, claims]
         .map(|part| text(part.to_string().as_bytes()))
         .join(".");
-    let mac = Keyed::new(alg.hash()?, secret)?.sign(&[signed.as_bytes()]);
-    Some(format!("{signed}.{}", text(&mac)))
+    let content = &[signed.as_bytes()];
+    let signature = match (alg.hash(), alg.signature()) {
+        (Some(hash), _) => Keyed::new(hash, secret)?.sign(content),
+        (None, Some(kind)) => signing::sign(kind, secret, content)?,
+        (None, None) => return None,
+    };
+    Some(format!("{signed}.{}", text(&signature)))
 }
 
 /// A claim that holds a hash
@@ -230,6 +236,11 @@ impl<'t> Token<'t> {
                 .map(str::to_owned),
             claims: json(claims)?,
         })
+    }
+
+    /// The id of its key, as nobody has verified it
+    pub(crate) fn kid(&self) -> Option<&str> {
+        self.kid.as_deref()
     }
 
     /// A claim of a token that nobody has verified: to choose the key by, and for nothing else

@@ -61,6 +61,12 @@ pub enum BindError {
     /// A parameter that the profile does not know
     #[error("the profile has no parameter `{0}`")]
     UnknownParam(String),
+    /// Keys that are fetched are asked for with a credential
+    #[error("the profile's keys are fetched with a credential, and the source has none")]
+    NoCredential,
+    /// A credential that nothing asks for
+    #[error("the source's credential is for fetching keys, and none are fetched")]
+    UnusedCredential,
     /// A tolerance of nothing
     #[error("a tolerance of 0 accepts nothing")]
     Tolerance,
@@ -80,6 +86,8 @@ impl Fault for BindError {
             Self::OtherKind(..) => "bind-other-kind",
             Self::NoParam(_) => "bind-no-param",
             Self::UnknownParam(_) => "bind-unknown-param",
+            Self::NoCredential => "bind-no-credential",
+            Self::UnusedCredential => "bind-unused-credential",
             Self::Tolerance => "bind-tolerance",
             Self::NoTimestamp => "bind-no-timestamp",
         }
@@ -90,6 +98,9 @@ impl Fault for BindError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Version(_) => Some("take `v1,` away: a secret begins with `whsec_`".to_owned()),
+            Self::NoCredential => {
+                Some("give the source a `credential`, or bind its keys by hand".to_owned())
+            }
             Self::Blanks(_) => Some(
                 "take the blanks away; one newline at the end of a file is dropped by itself"
                     .to_owned(),
@@ -102,10 +113,7 @@ impl Fault for BindError {
 /// The key, prepared for the scheme
 pub(crate) fn prepare(key: &Key, auth: &Auth) -> Result<Ready, BindError> {
     let scheme = auth.scheme;
-    let public = auth.jwt.as_ref().map_or_else(
-        || scheme.is_public(),
-        |rules| rules.algorithms.iter().any(|alg| alg.is_public()),
-    );
+    let public = auth.is_public();
     let fault = |wanted| BindError::Encoding(key.name.clone(), wanted);
     match (&key.material, public) {
         (KeyMaterial::Public(_), false) => Err(BindError::OtherKind(key.name.clone(), "secret")),

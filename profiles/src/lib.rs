@@ -5,7 +5,7 @@
 
 mod canonical;
 pub mod catalogue;
-mod certificate;
+pub mod certificate;
 pub mod encoding;
 mod evidence;
 mod facts;
@@ -16,6 +16,7 @@ mod jwk;
 mod jwt;
 pub mod key;
 mod multipart;
+pub mod network;
 pub mod profile;
 pub mod refusal;
 pub mod request;
@@ -29,8 +30,11 @@ pub mod verifier;
 pub use catalogue::{Catalogue, NotAProfile};
 pub use evidence::{Item, Malformed, ReplayKey, VerifiedEvidence};
 pub use facts::Params;
+pub use handshake::Then;
 pub use key::{BindError, Key, KeyMaterial};
+pub use network::{FetchedKey, FetchedKeys, KeyFault, KeyRequest};
 pub use profile::{Ack, Confidence, Integrity, Profile, Reply, SignaturePlace};
 pub use refusal::{Refusal, Step};
 pub use request::{HeaderSource, RequestParts};
+pub use sign::TrialKey;
 pub use verifier::{Options, Outcome, Tolerance, Unverified, Verifier};

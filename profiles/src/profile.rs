@@ -96,6 +96,9 @@ pub(crate) struct Declared {
     pub(crate) handshake: Vec<Handshake>,
     #[serde(default)]
     pub(crate) ack: Ack,
+    /// Parameters that a source can do without and should have, and what happens without them
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) advised: BTreeMap<String, String>,
     /// How the provider sends again, where that is known
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) retry: Option<String>,
@@ -103,7 +106,8 @@ pub(crate) struct Declared {
     pub(crate) note: Option<String>,
 }
 
-/// A condition on a place of the request: it is `equals`, holds `contains`, or is `absent`; else it is there
+/// A condition on a place of the request: it is `equals`, holds `contains`, is `absent`, or is one of the
+/// texts of `param`, where the source has that parameter; else it is there
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Guard {
@@ -114,6 +118,8 @@ pub(crate) struct Guard {
     pub(crate) contains: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) absent: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) param: Option<String>,
 }
 
 /// The native event's name
@@ -216,7 +222,25 @@ pub(crate) struct Handshake {
     /// With `verify = "token"`: the place of the token that is the source's parameter [`VERIFY_TOKEN`]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token: Option<Source>,
+    /// With `verify = "setup"`: the secret that later deliveries are signed with
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) learn: Option<Told>,
+    /// With `verify = "signed"`: the address that is visited before the answer
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) visit: Option<VisitRule>,
     pub(crate) reply: ReplyRule,
+}
+
+/// An address that confirms a subscription
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct VisitRule {
+    pub(crate) at: Source,
+    /// Its host is one of these; a `*` is one label
+    pub(crate) hosts: Vec<String>,
+    /// The parameter without which nothing is visited: it says whose subscriptions the operator wants
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) needs: Option<String>,
 }
 
 fn post() -> String {
@@ -471,6 +495,24 @@ impl Profile {
             (_, Integrity::Partial) => "the covered content",
         }
     }
+    /// Parameters that a source can do without and should have, and what happens without them
+    pub fn advised(&self) -> &BTreeMap<String, String> {
+        &self.declared.advised
+    }
+    /// Whether a secret can be learned from the provider while a source is in setup
+    pub fn has_setup(&self) -> bool {
+        let mut handshakes = self.declared.handshake.iter();
+        handshakes.any(|h| h.verify == HandshakeAuth::Setup)
+    }
+    /// Whether its keys come from the network where the operator binds none
+    pub fn fetches_keys(&self) -> bool {
+        self.declared.auth.iter().any(Auth::is_fetched)
+    }
+    /// Whether keys that are fetched are asked for with a credential
+    pub fn needs_credential(&self) -> bool {
+        let mut rules = self.declared.auth.iter().filter_map(|a| a.fetch.as_ref());
+        rules.any(|rule| rule.needs_credential())
+    }
     /// The parameters that a source may have, and whether it must
     pub fn params(&self) -> BTreeMap<String, bool> {
         let mut params = BTreeMap::new();
@@ -507,8 +549,16 @@ impl Profile {
                     add("base_url", false);
                 }
             }
+            if let Some(rule) = &auth.fetch {
+                rule.url_param.iter().for_each(|name| add(name, false));
+                rule.needed_params().for_each(|name| add(name, false));
+            }
             let sources = auth.key_id.iter().chain(&auth.body_sha256);
             sources.filter_map(source).for_each(|name| add(&name, true));
+        }
+        let guards = self.declared.auth.iter().flat_map(|auth| &auth.when);
+        for guard in guards.chain(&self.declared.require) {
+            guard.param.iter().for_each(|name| add(name, false));
         }
         for handshake in &self.declared.handshake {
             if handshake.verify == HandshakeAuth::Token {

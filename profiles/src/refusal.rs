@@ -53,6 +53,12 @@ pub enum Step {
     /// The certificate stands where the provider has none
     #[error("the delivery names no certificate of its provider")]
     CertificateUrl,
+    /// No key is named, or not by what a key's id looks like
+    #[error("the delivery names no key, or by what no key's id looks like")]
+    KeyUnnamed,
+    /// The provider has no such key
+    #[error("the provider has no key of the id that the delivery names")]
+    KeyUnknown,
     /// The body is not what the signed hash says
     #[error("the body does not have the hash that is signed")]
     BodyHash,
@@ -111,6 +117,8 @@ impl Step {
             Self::ContentMissing => "content-missing",
             Self::HeaderList => "header-list",
             Self::CertificateUrl => "certificate-url",
+            Self::KeyUnnamed => "key-unnamed",
+            Self::KeyUnknown => "key-unknown",
             Self::BodyHash => "body-hash",
             Self::TokenMalformed => "token-malformed",
             Self::TokenClaim => "token-claim",

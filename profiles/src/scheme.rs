@@ -5,6 +5,7 @@ mod ed25519;
 mod mac;
 mod prefixed;
 mod public;
+pub(crate) mod signing;
 mod token;
 
 use postern_contract::{Secret, Timestamp};
@@ -118,7 +119,7 @@ fn hash(scheme: SchemeKind) -> Option<Hash> {
 }
 
 /// The public-key signature of a scheme
-fn signature(scheme: SchemeKind) -> Option<Signature> {
+pub(crate) fn signature(scheme: SchemeKind) -> Option<Signature> {
     match scheme {
         SchemeKind::EcdsaP256Sha256 => Some(Signature::EcdsaDer),
         SchemeKind::RsaSha1 => Some(Signature::RsaSha1),
@@ -188,8 +189,11 @@ impl LiveKey {
     }
 }
 
-/// Signs `content` as a provider would: with a secret, or with the seed of an Ed25519 key
+/// Signs `content` as a provider would: with a secret, the seed of an Ed25519 key, or a private key in PEM
 pub(crate) fn sign(scheme: SchemeKind, key: &Secret, content: &[&[u8]]) -> Option<Vec<u8>> {
+    if let Some(kind) = signature(scheme) {
+        return signing::sign(kind, key, content);
+    }
     match scheme {
         SchemeKind::Ed25519 => ed25519::sign(key, content),
         SchemeKind::Sha256Prefixed => Some(prefixed::sign(key, content)),

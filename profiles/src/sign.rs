@@ -1,5 +1,9 @@
 //! Plays the provider: signs a recorded delivery by its profile, for `postern send` and tests.
 
+mod keys;
+
+pub use self::keys::TrialKey;
+
 use bytes::Bytes;
 use postern_contract::request::HeaderValues;
 use postern_contract::{CapturedRequest, Pointer, Secret, Sha256Hex, Timestamp};
@@ -24,6 +28,14 @@ pub enum NotSigned {
     /// An Ed25519 key is signed with a seed
     #[error("to sign, this profile takes the private seed: 64 hex digits")]
     Seed,
+    /// A public-key signature is made with a private key
+    #[error(
+        "to sign, this profile takes the private key in PEM (PKCS #8): `postern profile key` makes one"
+    )]
+    Private,
+    /// No library signs so that can be trusted with a private key
+    #[error("RSA with SHA-1 is verified and never signed here")]
+    Sha1,
     /// The scheme takes no such key
     #[error("the scheme cannot sign with this key")]
     Scheme,
@@ -163,14 +175,25 @@ impl Profile {
         for view in &views {
             if let Some(rules) = &auth.jwt {
                 let token = jwt::sign(rules, &facts, &secret, now);
-                texts.push(token.ok_or(NotSigned::Scheme)?);
+                let public = rules.algorithms.iter().any(|alg| alg.is_public());
+                let fault = if public {
+                    NotSigned::Private
+                } else {
+                    NotSigned::Scheme
+                };
+                texts.push(token.ok_or(fault)?);
                 continue;
             }
             let spelled = contents(auth, &set, id, view);
             let spelled = spelled.map_err(|e| NotSigned::Content(e.step.code()))?;
             let content = spelled.first().ok_or(NotSigned::Scheme)?;
             let content: Vec<&[u8]> = content.iter().map(AsRef::as_ref).collect();
-            let bytes = scheme::sign(auth.scheme, &secret, &content).ok_or(NotSigned::Scheme)?;
+            let bytes = scheme::sign(auth.scheme, &secret, &content);
+            let bytes = bytes.ok_or(match auth.scheme {
+                SchemeKind::RsaSha1 => NotSigned::Sha1,
+                SchemeKind::RsaSha256 | SchemeKind::EcdsaP256Sha256 => NotSigned::Private,
+                _ => NotSigned::Scheme,
+            })?;
             texts.push(match auth.encoding {
                 Some(encoding) => encoding.encode(&bytes),
                 None if auth.scheme == SchemeKind::Basic => {
@@ -214,6 +237,10 @@ fn secret(auth: &Auth, key: &Key) -> Result<Secret, NotSigned> {
     if auth.scheme == SchemeKind::Ed25519 {
         let seed = hex::decode(secret.expose()).map_err(|_| NotSigned::Seed)?;
         return Ok(Secret::new(seed));
+    }
+    if auth.is_public() {
+        // A file in PEM ends with a newline
+        return Ok(secret.clone());
     }
     Ok(key::decode(key, secret, auth.scheme, auth.key)?)
 }

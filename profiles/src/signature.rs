@@ -329,6 +329,9 @@ fn part_bytes<'a>(
         Part::Url => text_bytes(facts.url()),
         Part::UrlDecoded => owned(canonical::url_decoded(&facts.url())),
         Part::PathAndQuery => Cow::Borrowed(facts.path_and_query().as_bytes()),
+        Part::PathAndQueryEscaped => {
+            owned(canonical::path_and_query_escaped(facts.path_and_query()))
+        }
         Part::CallbackUrl => match facts.param("callback_url") {
             Some(url) => Cow::Borrowed(url.as_bytes()),
             None => text_bytes(facts.url()),

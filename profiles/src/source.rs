@@ -109,6 +109,11 @@ impl Guard {
     /// Whether the request meets it
     pub(crate) fn holds(&self, view: &View<'_>) -> bool {
         let found = self.at.read(view);
+        if let Some(name) = &self.param {
+            let wanted = view.facts.params.get(name);
+            let among = |name: &String| wanted.is_none_or(|texts| texts.contains(name));
+            return matches!(&found, Found::Name(name) if among(name));
+        }
         match (&self.equals, &self.contains, self.absent) {
             (Some(wanted), _, _) => found == Found::Name(wanted.clone()),
             (None, Some(part), _) => found.name().is_some_and(|name| name.contains(part)),

@@ -59,6 +59,8 @@ struct PublicKey {
     format: String,
     /// Text, or a JSON Web Key or set
     value: serde_json::Value,
+    /// Where a certificate stands: it is the key of deliveries that name this address alone
+    cert_url: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -106,25 +108,33 @@ fn judge(line: &Line, catalogue: &'static Catalogue) -> Result<(), String> {
         .and_then(|verifier| {
             let body = body(&line.request)?;
             let now = Timestamp::from_unix(line.now).map_err(|e| e.to_string())?;
-            Ok(verifier.verify(
-                &RequestParts {
-                    method: &line.request.method,
-                    url: &line.request.url,
-                    headers: &line.request,
-                    body: &body,
-                },
-                now,
-            ))
+            let parts = RequestParts {
+                method: &line.request.method,
+                url: &line.request.url,
+                headers: &line.request,
+                body: &body,
+            };
+            let address = (line.public_key.as_ref()).and_then(|key| key.cert_url.as_deref());
+            if let Some(address) = address
+                && let Ok(fetching) = profile.bind(Vec::new(), options(line, profile))
+                && let Outcome::Wanted(request) = fetching.verify(&parts, now)
+                && request.url.as_str() != address
+            {
+                return Ok(Outcome::Wanted(request));
+            }
+            Ok(verifier.verify(&parts, now))
         })?;
     let (said, reply) = match &outcome {
         Outcome::Verified(_) => (Expect::Accept, None),
         Outcome::Malformed(_) => (Expect::Accept, None),
-        Outcome::Handshake(reply) => (Expect::Accept, Some(reply)),
-        Outcome::Refused(_) => (Expect::Reject, None),
+        Outcome::Handshake(reply, _) => (Expect::Accept, Some(reply)),
+        // A line brings every key that it may be verified by
+        Outcome::Refused(_) | Outcome::Wanted(_) => (Expect::Reject, None),
     };
     if said != line.expect {
         return Err(match outcome {
             Outcome::Refused(refusal) => format!("refused: {refusal}"),
+            Outcome::Wanted(_) => "the line has no key".to_owned(),
             _ => "accepted".to_owned(),
         });
     }

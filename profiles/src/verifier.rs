@@ -6,16 +6,17 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use postern_contract::{Document, Kind, Resolution, Sha256Hex, Timestamp};
+use postern_contract::{Document, Kind, Resolution, Secret, Sha256Hex, Timestamp};
 use subtle::ConstantTimeEq;
 
 use crate::encoding::Encoding;
 use crate::evidence::{Item, Malformed, ReplayKey, ReplayKind, VerifiedEvidence, delivery_name};
 use crate::facts::{Facts, Params, View};
-use crate::handshake::{Answer, Asked};
+use crate::handshake::{Answer, Asked, Then};
 use crate::instant::instant;
 use crate::jwt::{Rules, Token};
 use crate::key::{self, BindError, Key};
+use crate::network::{FetchedKeys, KeyRequest, Lookup, look_up};
 use crate::profile::{
     Auth, Delivery, Event, HandshakeAuth, Integrity, Profile, Reply, TimestampRule, TimestampSource,
 };
@@ -47,6 +48,10 @@ pub struct Options {
     pub tolerance: Tolerance,
     /// The profile's parameters
     pub params: Params,
+    /// The operator holds the source in setup: the handshake that brings a secret is answered
+    pub setup: bool,
+    /// What keys are fetched with, where the profile's key server wants it
+    pub credential: Option<Secret>,
 }
 
 /// A profile with keys
@@ -55,6 +60,8 @@ pub struct Verifier {
     profile: &'static Profile,
     /// The keys of each alternative of the profile
     keys: Vec<Vec<LiveKey>>,
+    /// Whether keys are fetched: only where none is bound
+    fetches: bool,
     options: Options,
 }
 
@@ -62,20 +69,40 @@ pub struct Verifier {
 pub enum Outcome {
     /// An authentic delivery
     Verified(Box<VerifiedEvidence>),
-    /// A handshake and its answer
-    Handshake(Reply),
+    /// A handshake: its answer, and what must be done before it is given
+    Handshake(Reply, Then),
     /// Authentic, and yet no evidence
     Malformed(Malformed),
     /// Not authentic
     Refused(Refusal),
+    /// Not known before a key is fetched
+    Wanted(Box<KeyRequest>),
+}
+
+/// Why verification ends without a proof
+enum Halt {
+    Refused(Refusal),
+    Wanted(Box<KeyRequest>),
+}
+
+impl<R: Into<Refusal>> From<R> for Halt {
+    fn from(why: R) -> Self {
+        Self::Refused(why.into())
+    }
 }
 
 impl Profile {
     /// Binds keys and parameters: decodes each key strictly, and refuses what could never verify anything
     pub fn bind(&'static self, keys: Vec<Key>, options: Options) -> Result<Verifier, BindError> {
         let has_setup = (self.declared.handshake.iter()).any(|h| h.verify == HandshakeAuth::Setup);
-        if keys.is_empty() && !has_setup {
+        let fetches = keys.is_empty() && self.fetches_keys();
+        if keys.is_empty() && !has_setup && !fetches {
             return Err(BindError::NoKey);
+        }
+        match (&options.credential, fetches && self.needs_credential()) {
+            (None, true) => return Err(BindError::NoCredential),
+            (Some(_), false) => return Err(BindError::UnusedCredential),
+            _ => {}
         }
         let Tolerance { past, future } = options.tolerance;
         if [past, future].iter().flatten().any(Duration::is_zero) {
@@ -95,6 +122,15 @@ impl Profile {
         let given = |name: &String| options.params.get(name).is_some_and(|v| !v.is_empty());
         if let Some((name, _)) = known.iter().find(|(name, needed)| **needed && !given(name)) {
             return Err(BindError::NoParam(name.clone()));
+        }
+        let rules = self
+            .declared
+            .auth
+            .iter()
+            .filter_map(|auth| auth.fetch.as_ref());
+        let mut asked = rules.flat_map(|rule| rule.needed_params());
+        if fetches && let Some(name) = asked.find(|name| !given(&(*name).to_owned())) {
+            return Err(BindError::NoParam(name.to_owned()));
         }
         // Where a parameter says which key the deliveries name, a key without an id is that one
         let named = |auth: &Auth| match &auth.key_id {
@@ -127,13 +163,14 @@ impl Profile {
         let verifier = Verifier {
             profile: self,
             keys: bound,
+            fetches,
             options,
         };
         let usable = |group: &Option<&str>| {
             let mut alternatives = verifier.alternatives(*group);
-            alternatives.any(|(_, keys)| !keys.is_empty())
+            alternatives.any(|(auth, keys)| !keys.is_empty() || fetches && auth.is_fetched())
         };
-        if !keys.is_empty() && !self.groups().iter().all(usable) {
+        if (fetches || !keys.is_empty()) && !self.groups().iter().all(usable) {
             return Err(BindError::NoKey);
         }
         Ok(verifier)
@@ -291,6 +328,11 @@ impl Verifier {
         self.profile
     }
 
+    /// Whether the source has this parameter
+    pub fn has_param(&self, name: &str) -> bool {
+        self.options.params.contains_key(name)
+    }
+
     /// Past and future tolerance of signed timestamps together
     pub fn tolerated(&self) -> Duration {
         let (past, future) = self.profile.tolerance().unwrap_or_default();
@@ -298,35 +340,55 @@ impl Verifier {
         own.past.unwrap_or(past) + own.future.unwrap_or(future)
     }
 
-    /// Verifies a request as of `now`
+    /// Verifies a request as of `now`, by the keys that are bound
     pub fn verify(&self, request: &RequestParts<'_>, now: Timestamp) -> Outcome {
-        match self.authenticate(request, now) {
+        self.verify_with(request, &FetchedKeys::default(), now)
+    }
+
+    /// Verifies a request as of `now`, by the keys that are bound or have been fetched
+    pub fn verify_with(
+        &self,
+        request: &RequestParts<'_>,
+        fetched: &FetchedKeys,
+        now: Timestamp,
+    ) -> Outcome {
+        match self.authenticate(request, fetched, now) {
             Ok(outcome) => outcome,
-            Err(refusal) => Outcome::Refused(refusal),
+            Err(Halt::Refused(refusal)) => Outcome::Refused(refusal),
+            Err(Halt::Wanted(request)) => Outcome::Wanted(request),
         }
     }
 
-    fn authenticate(&self, request: &RequestParts<'_>, now: Timestamp) -> Result<Outcome, Refusal> {
+    fn authenticate(
+        &self,
+        request: &RequestParts<'_>,
+        fetched: &FetchedKeys,
+        now: Timestamp,
+    ) -> Result<Outcome, Halt> {
         let facts = Facts::new(self.profile, *request, &self.options.params);
-        if let Some(reply) = self.unsigned(&facts, now)? {
-            return Ok(Outcome::Handshake(reply));
+        if let Some((reply, then)) = self.unsigned(&facts, now)? {
+            return Ok(Outcome::Handshake(reply, then));
         }
         if request.method != "POST" {
             return Err(Step::Method.into());
         }
-        if self.keys.iter().all(Vec::is_empty) {
+        if self.keys.iter().all(Vec::is_empty) && !self.fetches {
             return Err(Step::NoLiveKey.into());
         }
         let mut proofs = Vec::new();
         for group in self.profile.groups() {
-            proofs.push(self.hold(group, &facts, now)?);
+            proofs.push(self.hold(group, &facts, fetched, now)?);
         }
-        self.read(facts, proofs, now)
+        Ok(self.read(facts, proofs, now)?)
     }
 
     /// The answer to a handshake that nobody signs
-    fn unsigned(&self, facts: &Facts<'_>, now: Timestamp) -> Result<Option<Reply>, Refusal> {
-        let keyless = self.keys.iter().all(Vec::is_empty);
+    fn unsigned(
+        &self,
+        facts: &Facts<'_>,
+        now: Timestamp,
+    ) -> Result<Option<(Reply, Then)>, Refusal> {
+        let keyless = self.keys.iter().all(Vec::is_empty) && !self.fetches;
         let handshakes = self
             .profile
             .declared
@@ -334,7 +396,7 @@ impl Verifier {
             .iter()
             .filter(|h| match h.verify {
                 HandshakeAuth::Signed => false,
-                HandshakeAuth::Setup => keyless,
+                HandshakeAuth::Setup => keyless || self.options.setup,
                 HandshakeAuth::Token | HandshakeAuth::None => true,
             });
         let short = facts.request.body.len() <= MAX_SETUP;
@@ -351,7 +413,7 @@ impl Verifier {
                 return Err(Step::SignatureMismatch.into());
             }
             if let Some(reply) = asked.reply(handshake) {
-                return Ok(Some(reply));
+                return Ok(Some((reply, asked.then(handshake).ok_or(Step::Condition)?)));
             }
         }
         Ok(None)
@@ -365,25 +427,26 @@ impl Verifier {
 
     /// Holds a delivery to one group: the first alternative whose signature is there decides, so that a
     /// wrong signature in it is not made good by another, but where the profile says so
-    fn hold(
-        &self,
+    fn hold<'v>(
+        &'v self,
         group: Option<&str>,
         facts: &Facts<'_>,
+        fetched: &'v FetchedKeys,
         now: Timestamp,
-    ) -> Result<Proof<'_>, Refusal> {
+    ) -> Result<Proof<'v>, Halt> {
         let mut refusal: Option<Refusal> = None;
         for (auth, keys) in self.alternatives(group) {
             if !auth.when.iter().all(|guard| guard.holds(&facts.view())) {
                 continue;
             }
-            match self.attempt(auth, keys, facts, now) {
+            match self.attempt(auth, keys, facts, fetched, now) {
                 Ok(Some(proof)) => return Ok(proof),
                 Ok(None) => {}
-                Err(e) if auth.or_next => refusal = refusal.or(Some(e)),
-                Err(e) => return Err(e),
+                Err(Halt::Refused(e)) if auth.or_next => refusal = refusal.or(Some(e)),
+                Err(halt) => return Err(halt),
             }
         }
-        Err(refusal.unwrap_or_else(|| Step::SignatureMissing.into()))
+        Err(refusal.map_or_else(|| Step::SignatureMissing.into(), Halt::Refused))
     }
 
     /// Tries one alternative; nothing where its signature is not there
@@ -392,10 +455,11 @@ impl Verifier {
         auth: &'v Auth,
         keys: &'v [LiveKey],
         facts: &Facts<'_>,
+        fetched: &'v FetchedKeys,
         now: Timestamp,
-    ) -> Result<Option<Proof<'v>>, Refusal> {
+    ) -> Result<Option<Proof<'v>>, Halt> {
         let Some(each) = &auth.each else {
-            return self.attempt_in(auth, keys, &facts.view(), now);
+            return self.attempt_in(auth, keys, &facts.view(), fetched, now);
         };
         // Every item is signed on its own: one that is not makes the delivery false
         let found = facts.document().ok().map(|document| document.resolve(each));
@@ -408,7 +472,7 @@ impl Verifier {
                 item: Some(item),
                 ..facts.view()
             };
-            let proof = self.attempt_in(auth, keys, &view, now)?;
+            let proof = self.attempt_in(auth, keys, &view, fetched, now)?;
             let proof = proof.ok_or(Step::SignatureMissing)?;
             match &mut whole {
                 None => whole = Some(proof),
@@ -423,22 +487,49 @@ impl Verifier {
         auth: &'v Auth,
         keys: &'v [LiveKey],
         view: &View<'_>,
+        fetched: &'v FetchedKeys,
         now: Timestamp,
-    ) -> Result<Option<Proof<'v>>, Refusal> {
+    ) -> Result<Option<Proof<'v>>, Halt> {
         let texts = signature::texts(auth, view)?;
         if texts.is_empty() {
             return Ok(None);
         }
-        if (auth.certificate.as_ref()).is_some_and(|rule| !rule.holds(view)) {
-            return Err(Step::CertificateUrl.into());
-        }
+        let certificate = match &auth.certificate {
+            Some(rule) => Some(rule.address(view).ok_or(Step::CertificateUrl)?),
+            None => None,
+        };
         let read = signature::read(auth, &texts, view)?;
-        if !keys.iter().any(|key| key.is_live(now)) {
-            return Err(Step::NoLiveKey.into());
-        }
+        let bound = keys;
+        let keys = |id: Option<&str>| match self.fetches && auth.is_fetched() {
+            true => {
+                let credential = self.options.credential.as_ref();
+                let facts = view.facts;
+                match look_up(auth, id, facts, certificate, credential, fetched, now) {
+                    Lookup::Key(key) => Ok(std::slice::from_ref(key)),
+                    Lookup::Wanted(request) => Err(Halt::Wanted(request)),
+                    Lookup::None(step) => Err(step.into()),
+                }
+            }
+            false if bound.iter().any(|key| key.is_live(now)) => Ok(bound),
+            false => Err(Step::NoLiveKey.into()),
+        };
         let proof = match &auth.jwt {
-            Some(rules) => self.token(auth, rules, keys, &read, view, now)?,
-            None => self.signed(auth, keys, &read, view, now)?,
+            Some(rules) => {
+                let mut candidates = read.sets.iter().flat_map(|set| &set.candidates);
+                let (Some(text), None) = (candidates.next(), candidates.next()) else {
+                    return Err(Step::SignatureMalformed.into());
+                };
+                let token = Token::parse(&text.bytes)
+                    .filter(|token| token.is_allowed(&rules.algorithms))
+                    .ok_or(Step::TokenMalformed)?;
+                let keys = keys(token.kid())?;
+                self.token(auth, rules, keys, token, view, now)?
+            }
+            None => {
+                let source = auth.key_id.as_ref();
+                let id = source.and_then(|source| source.read(view).name());
+                self.signed(auth, keys(id.as_deref())?, id.as_deref(), &read, view, now)?
+            }
         };
         if let Some(source) = &auth.body_sha256 {
             let stated = source.read(view).name().unwrap_or_default();
@@ -456,17 +547,13 @@ impl Verifier {
         &'v self,
         auth: &'v Auth,
         keys: &'v [LiveKey],
+        named: Option<&str>,
         read: &Read<'_>,
         view: &View<'_>,
         now: Timestamp,
     ) -> Result<Proof<'v>, Refusal> {
-        let named = auth
-            .key_id
-            .as_ref()
-            .and_then(|source| source.read(view).name());
-        let mine = |key: &&LiveKey| {
-            key.is_live(now) && (auth.key_id.is_none() || key.is_named(named.as_deref()))
-        };
+        let mine =
+            |key: &&LiveKey| key.is_live(now) && (auth.key_id.is_none() || key.is_named(named));
         let mut fault = Refusal::from(Step::SignatureMismatch);
         for set in &read.sets {
             let mut held = None;
@@ -502,18 +589,10 @@ impl Verifier {
         auth: &'v Auth,
         rules: &Rules,
         keys: &'v [LiveKey],
-        read: &Read<'_>,
+        token: Token<'_>,
         view: &View<'_>,
         now: Timestamp,
     ) -> Result<Proof<'v>, Refusal> {
-        let mut candidates = read.sets.iter().flat_map(|set| &set.candidates);
-        let (Some(text), None) = (candidates.next(), candidates.next()) else {
-            return Err(Step::SignatureMalformed.into());
-        };
-        let token = Token::parse(&text.bytes).ok_or(Step::TokenMalformed)?;
-        if !token.is_allowed(&rules.algorithms) {
-            return Err(Step::TokenMalformed.into());
-        }
         let named = match &auth.key_id {
             Some(Source::Claim(name)) => token.unverified_claim(name).map(str::to_owned),
             Some(source) => source.read(view).name(),
@@ -641,7 +720,7 @@ impl Verifier {
             signed: true,
         };
         match asked.answer(&declared.handshake) {
-            Answer::Reply(reply) => return Ok(Outcome::Handshake(reply)),
+            Answer::Reply(reply, then) => return Ok(Outcome::Handshake(reply, then)),
             Answer::Incomplete => return Ok(Outcome::Malformed(Malformed::Handshake)),
             Answer::NoHandshake => {}
         }

@@ -9,6 +9,8 @@
     reason = "a fixture that cannot be read must fail the test"
 )]
 
+#[path = "providers/network.rs"]
+mod network;
 #[path = "providers/properties.rs"]
 mod properties;
 #[path = "providers/reports.rs"]
@@ -24,8 +26,8 @@ use postern_contract::request::HeaderValues;
 use postern_contract::{CapturedRequest, Secret, Timestamp};
 use postern_profiles::sign::NotSigned;
 use postern_profiles::{
-    Catalogue, Key, KeyMaterial, Options, Outcome, Params, Profile, RequestParts, SignaturePlace,
-    VerifiedEvidence, vectors,
+    BindError, Catalogue, Key, KeyMaterial, Options, Outcome, Params, Profile, RequestParts,
+    SignaturePlace, Then, VerifiedEvidence, vectors,
 };
 use serde::Deserialize;
 
@@ -320,9 +322,10 @@ fn authentic(outcome: &Outcome) -> bool {
 fn said(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Verified(_) => "verified",
-        Outcome::Handshake(_) => "handshake",
+        Outcome::Handshake(..) => "handshake",
         Outcome::Malformed(why) => why.code(),
         Outcome::Refused(refusal) => refusal.step.code(),
+        Outcome::Wanted(_) => "wanted",
     }
 }
 

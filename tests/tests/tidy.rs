@@ -25,8 +25,15 @@ fn files(endings: &[&str]) -> Vec<(String, String)> {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir() {
-                if !["target", ".git", "node_modules", "corpus", "artifacts"]
-                    .contains(&name.as_str())
+                if ![
+                    "target",
+                    ".git",
+                    "node_modules",
+                    ".venv",
+                    "corpus",
+                    "artifacts",
+                ]
+                .contains(&name.as_str())
                 {
                     open.push(path);
                 }

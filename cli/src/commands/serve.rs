@@ -1,4 +1,5 @@
-//! `postern serve`: the gateway. SIGTERM and SIGINT drain it, SIGHUP reloads what comes from files.
+//! `postern serve`: the gateway. SIGTERM and SIGINT drain it, SIGHUP reloads what comes from files. Secret
+//! files that change are read again by themselves.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -113,8 +114,10 @@ async fn signals(
     // Beside each other: a disk that keeps a reload waiting must not keep a stop waiting
     let reloads = async {
         loop {
-            hangup.recv().await;
-            reload(gateway, file, output).await;
+            tokio::select! {
+                _ = hangup.recv() => reload(gateway, file, output).await,
+                () = gateway.secrets_changed() => rotate(gateway, output).await,
+            }
         }
     };
     tokio::select! {
@@ -127,6 +130,20 @@ async fn signals(
 enum NotLoaded {
     Unread(Failure),
     Refused(Faults),
+}
+
+/// Puts new secrets in place, or says what is wrong with them and goes on with the old
+async fn rotate(gateway: &Gateway, output: &Output) {
+    let failure = match gateway.reload_secrets(environment::bytes).await {
+        Ok(Ok(())) => {
+            tracing::info!("a secret file has changed: secrets are read again");
+            return;
+        }
+        Ok(Err(faults)) => configuration::first(faults, output),
+        Err(e) => Failure::around("reload", format!("reading broke off: {e}")),
+    };
+    output.failure(&failure);
+    tracing::error!(code = failure.code, "the old secrets go on");
 }
 
 /// Puts new files in place, or says what is wrong with them and goes on with the old

@@ -203,6 +203,8 @@ fn configure(dir: &std::path::Path, copies: usize) -> Result<Config, String> {
     repositories.extend((1..copies).map(|n| Scalar::String(format!("octo/r{n}"))));
     let mut config = Config::default().rooted_at(dir);
     let source = SourceConfig {
+        setup: false,
+        credential: None,
         params: std::collections::BTreeMap::new(),
         profile: "github".to_owned(),
         keys: vec![KeyConfig {

@@ -11,6 +11,7 @@ mod admission;
 mod hangup;
 mod hops;
 mod hostile;
+mod network;
 mod receiving;
 mod replay;
 mod wire;

@@ -198,8 +198,21 @@ pub fn write(dir: &Path, setup: &Setup) -> (Config, Digest) {
 
 impl World {
     pub fn open(setup: Setup) -> Self {
+        Self::open_in(setup, |_| {})
+    }
+
+    /// A gateway that owes nobody anything
+    pub fn open_without_plans(setup: Setup) -> Self {
+        Self::open_in(setup, |config| {
+            config.plans.path.push("none");
+            config.plans.admissions.push("none");
+        })
+    }
+
+    fn open_in(setup: Setup, bend: impl FnOnce(&mut Config)) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let (config, subscription) = write(dir.path(), &setup);
+        let (mut config, subscription) = write(dir.path(), &setup);
+        bend(&mut config);
         let clock = SetClock(Arc::new(Mutex::new(NOW)));
         let loaded = load(&config);
         let gateway = Gateway::open(

@@ -7,6 +7,7 @@ use super::Guard;
 use crate::certificate::CertificateRule;
 use crate::encoding::Encoding;
 use crate::jwt::Rules;
+use crate::network::FetchRule;
 use crate::source::Source;
 
 /// One way in which a delivery may be authenticated
@@ -58,6 +59,9 @@ pub(crate) struct Auth {
     /// Where the signer's certificate must stand
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) certificate: Option<CertificateRule>,
+    /// Where keys are fetched that the operator does not bind
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fetch: Option<FetchRule>,
     /// The alternative is passed over where one of these does not hold
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) when: Vec<Guard>,
@@ -70,6 +74,17 @@ pub(crate) struct Auth {
 }
 
 impl Auth {
+    /// Whether its keys are public ones
+    pub(crate) fn is_public(&self) -> bool {
+        let token = |rules: &Rules| rules.algorithms.iter().any(|alg| alg.is_public());
+        self.scheme.is_public() || self.jwt.as_ref().is_some_and(token)
+    }
+
+    /// Whether its keys come from the network where the operator binds none
+    pub(crate) fn is_fetched(&self) -> bool {
+        self.certificate.is_some() || self.fetch.is_some()
+    }
+
     /// Whether the text at `at` of the evidence is a part of what is signed
     pub(crate) fn signs_text(&self, at: &Pointer) -> bool {
         let is = |part: &Part| matches!(part, Part::Json(p) | Part::Line(p) if p == at);
@@ -205,6 +220,8 @@ pub(crate) enum Part {
     /// The same with a fixed set of escapes decoded
     UrlDecoded,
     PathAndQuery,
+    /// The same, escaped once more: the query's one parameter by itself, and then the whole
+    PathAndQueryEscaped,
     /// The registered URL, by the parameter `callback_url`; without it, the URL that was called
     CallbackUrl,
     Header(String),
@@ -253,6 +270,7 @@ const NAMED: &[(&str, Part)] = &[
     ("url", Part::Url),
     ("url-decoded", Part::UrlDecoded),
     ("path-and-query", Part::PathAndQuery),
+    ("path-and-query-escaped", Part::PathAndQueryEscaped),
     ("callback-url", Part::CallbackUrl),
     ("header-names", Part::HeaderNames),
     ("header-values", Part::HeaderValues),
@@ -319,6 +337,7 @@ impl Part {
                 | Self::UrlDecoded
                 | Self::CallbackUrl
                 | Self::PathAndQuery
+                | Self::PathAndQueryEscaped
                 | Self::Canonical(UrlAndFields | UrlSpellings | SortedUrlAndFields)
         )
     }

@@ -102,6 +102,21 @@ fn alternative(declared: &Declared, auth: &Auth) -> Result<(), String> {
     if auth.certificate.is_some() && !auth.scheme.is_public() {
         return fault("`certificate` goes with a public key");
     }
+    if let Some(rule) = &auth.fetch {
+        if !auth.is_public() {
+            return fault("only public keys are fetched");
+        }
+        if auth.scheme == SchemeKind::Ed25519 {
+            return fault("no key of Ed25519 is fetched");
+        }
+        if auth.certificate.is_some() || rule.url.is_empty() {
+            return fault("`fetch` has a `url`, and goes without `certificate`");
+        }
+        // A claim is no claim before the key is known
+        if rule.is_by_id() && auth.key_id.is_none() && auth.jwt.is_none() {
+            return fault("`{kid}` is the delivery's `key-id`, or a token's");
+        }
+    }
     let is_jwt = auth.scheme == SchemeKind::Jwt;
     if is_jwt != auth.jwt.is_some() {
         return fault("`jwt` goes with the scheme `jwt`");
@@ -204,6 +219,12 @@ fn answer(handshake: &Handshake) -> Result<(), String> {
     }
     if (handshake.verify == HandshakeAuth::Token) != handshake.token.is_some() {
         return fault("`token` goes with `verify = \"token\"`");
+    }
+    if handshake.learn.is_some() && handshake.verify != HandshakeAuth::Setup {
+        return fault("a secret is learned in setup alone");
+    }
+    if handshake.visit.is_some() && handshake.verify != HandshakeAuth::Signed {
+        return fault("only what is signed has an address visited");
     }
     if !matches!(
         handshake.equals,

@@ -195,7 +195,7 @@ fn a_source_without_keys_answers_its_setup_and_nothing_else() {
         .unwrap();
     let token = Bytes::from_static(br#"{"verification_token":"secret_x"}"#);
     match say(&setup, &case, &token) {
-        Outcome::Handshake(reply) => {
+        Outcome::Handshake(reply, _) => {
             assert_eq!((reply.status, reply.body.as_str()), (200, ""));
         }
         other => panic!("{}", said(&other)),
@@ -232,7 +232,7 @@ fn a_handshake_is_answered_only_when_it_is_signed_and_whole() {
     let asks =
         |challenge: &str| format!(r#"{{"type":"url_verification","challenge":"{challenge}"}}"#);
     match answer(&mut case, asks("<b>&é")) {
-        Outcome::Handshake(reply) => {
+        Outcome::Handshake(reply, _) => {
             assert_eq!((reply.status, reply.body.as_str()), (200, "<b>&é"));
             assert_eq!(reply.content_type, "text/plain; charset=utf-8");
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use postern_contract::{CapturedRequest, Document, MalformedBody, Secret, Timestamp};
 use postern_profiles::{
-    BindError, Key, KeyMaterial, Malformed, Options, Outcome, Profile, Refusal, RequestParts,
+    BindError, Key, KeyMaterial, Malformed, Options, Outcome, Profile, Refusal, RequestParts, Step,
     Tolerance, VerifiedEvidence, Verifier,
 };
 
@@ -153,8 +153,10 @@ fn verified(
         Outcome::Malformed(Malformed::Body(why)) => Ok(Reading::Malformed(why, Authenticated::Yes)),
         Outcome::Malformed(why @ Malformed::NoEvent) => Err(no_event(&why.to_string())),
         Outcome::Malformed(why) => Ok(Reading::Unusable(why, Authenticated::Yes)),
-        Outcome::Handshake(_) => Err(handshake()),
+        Outcome::Handshake(..) => Err(handshake()),
         Outcome::Refused(refusal) => Ok(Reading::Refused(refusal)),
+        // A key is bound: none is fetched
+        Outcome::Wanted(_) => Ok(Reading::Refused(Step::NoLiveKey.into())),
     }
 }
 
@@ -179,6 +181,7 @@ fn unverified(
             .filter(|(_, needed)| *needed)
             .map(|(name, _)| (name, vec!["test".to_owned()]))
             .collect(),
+        ..Options::default()
     };
     let secret = || Secret::new(SEED.as_bytes().to_vec());
     let unreadable =
@@ -199,7 +202,9 @@ fn unverified(
             Ok(Reading::Malformed(why, Authenticated::No))
         }
         // The body may still be evidence, of the event that was named
-        (Outcome::Malformed(_) | Outcome::Refused(_), Some(event)) => Ok(bare(body, event)),
+        (Outcome::Malformed(_) | Outcome::Refused(_) | Outcome::Wanted(_), Some(event)) => {
+            Ok(bare(body, event))
+        }
         (Outcome::Malformed(why @ Malformed::NoEvent), None) => Err(no_event(&why.to_string())),
         // An unsigned sample may lack a usable id: what the trigger says of its body is still worth knowing
         (Outcome::Malformed(why), None) => {
@@ -211,7 +216,8 @@ fn unverified(
             })
         }
         (Outcome::Refused(refusal), None) => Err(no_event(&refusal.to_string())),
-        (Outcome::Handshake(_), _) => Err(handshake()),
+        (Outcome::Wanted(_), None) => Err(no_event(&Step::NoLiveKey.to_string())),
+        (Outcome::Handshake(..), _) => Err(handshake()),
     }
 }
 
