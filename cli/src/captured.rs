@@ -1,5 +1,7 @@
 //! Fixtures: a captured request, or a bare JSON body. Reading one verifies nothing.
 
+mod http;
+
 use std::path::Path;
 
 use bytes::Bytes;
@@ -32,9 +34,19 @@ impl Fixture {
     }
 }
 
-/// Reads a captured request, which a bare body is not
+/// Reads a captured request, which a bare body is not: as JSON, or as it stands on the wire
 pub fn request(path: &Path) -> Result<(CapturedRequest, Bytes), Failure> {
-    parse(&input::bytes(path)?, path)
+    let text = input::bytes(path)?;
+    match http::parse(&text) {
+        Some(read) => read.map_err(|why| not_a_request(path, why)),
+        None => parse(&text, path),
+    }
+}
+
+fn not_a_request(path: &Path, why: String) -> Failure {
+    Failure::call("not-a-request", format!("`{}`: {why}", path.display())).hint(
+        "a captured request is `{method, url, headers, body | body_base64}`, or HTTP/1.1 as it stands on the wire",
+    )
 }
 
 fn is_request(document: &Document) -> bool {
@@ -50,10 +62,7 @@ fn is_request(document: &Document) -> bool {
 }
 
 fn parse(text: &[u8], path: &Path) -> Result<(CapturedRequest, Bytes), Failure> {
-    let fail = |why: String| {
-        Failure::call("not-a-request", format!("`{}`: {why}", path.display()))
-            .hint("a captured request is `{method, url, headers, body | body_base64}`")
-    };
+    let fail = |why: String| not_a_request(path, why);
     let request: CapturedRequest = serde_json::from_slice(text).map_err(|e| fail(e.to_string()))?;
     let body = vectors::body(&request).map_err(fail)?;
     Ok((request, body))

@@ -23,7 +23,7 @@ pub struct Source {
     /// Its name
     pub name: Name,
     /// What authenticates its deliveries
-    pub verifier: Verifier,
+    pub verifier: Verifier<'static>,
     /// The App whose webhook this is
     pub app: Option<u64>,
     /// The outer bounds of its subscriptions

@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod certificate;
 pub mod encoding;
 mod evidence;
+pub mod explain;
 mod facts;
 mod form;
 mod handshake;

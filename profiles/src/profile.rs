@@ -378,7 +378,7 @@ impl fmt::Display for SignaturePlace<'_> {
 }
 
 /// A profile that has been checked
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Profile {
     id: String,
     pub(crate) declared: Declared,

@@ -56,8 +56,8 @@ pub struct Options {
 
 /// A profile with keys
 #[derive(Debug)]
-pub struct Verifier {
-    profile: &'static Profile,
+pub struct Verifier<'p> {
+    profile: &'p Profile,
     /// The keys of each alternative of the profile
     keys: Vec<Vec<LiveKey>>,
     /// Whether keys are fetched: only where none is bound
@@ -93,7 +93,7 @@ impl<R: Into<Refusal>> From<R> for Halt {
 
 impl Profile {
     /// Binds keys and parameters: decodes each key strictly, and refuses what could never verify anything
-    pub fn bind(&'static self, keys: Vec<Key>, options: Options) -> Result<Verifier, BindError> {
+    pub fn bind(&self, keys: Vec<Key>, options: Options) -> Result<Verifier<'_>, BindError> {
         let has_setup = (self.declared.handshake.iter()).any(|h| h.verify == HandshakeAuth::Setup);
         let fetches = keys.is_empty() && self.fetches_keys();
         if keys.is_empty() && !has_setup && !fetches {
@@ -322,9 +322,9 @@ struct Proof<'v> {
     covered: Vec<ReplayKey>,
 }
 
-impl Verifier {
+impl<'p> Verifier<'p> {
     /// The profile
-    pub fn profile(&self) -> &'static Profile {
+    pub fn profile(&self) -> &'p Profile {
         self.profile
     }
 

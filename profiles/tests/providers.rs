@@ -9,6 +9,8 @@
     reason = "a fixture that cannot be read must fail the test"
 )]
 
+#[path = "providers/explain.rs"]
+mod explain;
 #[path = "providers/network.rs"]
 mod network;
 #[path = "providers/properties.rs"]

@@ -1,5 +1,8 @@
-//! `postern profile`: the catalogue of verification profiles, and vectors held against it. Nothing here
-//! reads a secret: vectors carry their own.
+//! `postern profile`: the catalogue of verification profiles, vectors held against it, and what helps who
+//! cannot get a delivery to verify.
+
+mod explain;
+mod key;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +21,9 @@ const EXAMPLES: &str = "\
 Examples:
   postern profile list
   postern profile show github
-  postern profile check vectors.jsonl";
+  postern profile check vectors.jsonl
+  SECRET=… postern profile explain github delivery.json --secret-env SECRET
+  postern profile key telnyx --out private.key";
 
 /// Verification profiles: how each provider proves that a delivery is its own
 #[derive(clap::Args)]
@@ -47,6 +52,16 @@ enum Action {
         /// One vector a line
         vectors: PathBuf,
     },
+    /// Say why a captured delivery does not verify, and which usual mistake explains it
+    ///
+    /// Exits 0 where it verifies, and 1 where it does not. Shows neither secrets nor signatures.
+    #[command(
+        after_help = "Examples:\n  SECRET=… postern profile explain stripe delivery.json --secret-env SECRET\n  OLD=… NEW=… postern profile explain slack request.http --secret-env OLD --secret-env NEW"
+    )]
+    Explain(explain::Args),
+    /// Make a secret, or a key pair, to try a profile out with `postern send`
+    #[command(after_help = "Examples:\n  postern profile key sendgrid --out private.key")]
+    Key(key::Args),
 }
 
 /// Runs it
@@ -61,6 +76,14 @@ pub fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
                 vectors::Verdict::Fail { why, .. } => Err(why),
             };
             conformance::check(&vectors, judge, output)
+        }
+        Action::Explain(args) => {
+            let profile = find(args.id())?;
+            explain::run(args, catalogue, profile, output)
+        }
+        Action::Key(args) => {
+            let profile = find(args.id())?;
+            key::run(args, profile, output)
         }
     }
 }

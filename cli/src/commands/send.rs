@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use postern_contract::{CapturedRequest, Timestamp};
+use postern_contract::{CapturedRequest, Secret, Timestamp};
 use postern_egress::{Allowed, Answer, Client, NotSent, Outbound};
 use postern_profiles::Params;
 use serde::Serialize;
@@ -16,11 +16,13 @@ use crate::captured;
 use crate::commands::profile;
 use crate::environment;
 use crate::failure::Failure;
+use crate::input;
 use crate::output::{Exit, Output};
 
 const EXAMPLES: &str = "\
 Examples:
   SECRET=… postern send delivery.json --to http://127.0.0.1:8080/hooks/github --secret-env SECRET
+  postern send delivery.json --to http://127.0.0.1:8080/hooks/x --profile telnyx --key private.key
   postern send delivery.json --to http://127.0.0.1:8080/hooks/github --as-is";
 
 /// Play a provider: sign a recorded delivery by its profile and post it
@@ -35,8 +37,11 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     to: url::Url,
     /// The environment variable that holds the secret; for Ed25519 the private seed in hex
-    #[arg(long, value_name = "NAME", required_unless_present = "as_is")]
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["as_is", "key"])]
     secret_env: Option<String>,
+    /// Or the file that holds the secret or private key, as `postern profile key` makes one
+    #[arg(long, value_name = "FILE", conflicts_with = "secret_env")]
+    key: Option<PathBuf>,
     /// The verification profile; absent: told by the fixture's headers, where only one fits
     #[arg(long, value_name = "ID")]
     profile: Option<String>,
@@ -47,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME")]
     now: Option<Timestamp>,
     /// Post it as recorded, with its own signature or none
-    #[arg(long, conflicts_with_all = ["secret_env", "profile", "params", "now"])]
+    #[arg(long, conflicts_with_all = ["secret_env", "key", "profile", "params", "now"])]
     as_is: bool,
 }
 
@@ -71,12 +76,16 @@ pub fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         return Err(Failure::call("not-a-delivery", why));
     }
     args.to.as_str().clone_into(&mut request.url);
-    if let Some(secret) = &args.secret_env {
+    let secret = match (&args.secret_env, &args.key) {
+        (Some(name), _) => Some(environment::secret(name)?),
+        (None, Some(file)) => Some(Secret::new(without_newline(input::bytes(file)?.to_vec()))),
+        (None, None) => None,
+    };
+    if let Some(secret) = secret {
         let profile = match &args.profile {
             Some(id) => profile::find(id)?,
             None => guess::profile(&request)?,
         };
-        let secret = environment::secret(secret)?;
         let now = args.now.unwrap_or_else(environment::now);
         let mut params = Params::new();
         for (name, value) in args.params {
@@ -108,8 +117,16 @@ pub fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     Ok(Exit::answer(answer.status.is_success()))
 }
 
+/// A file's one newline at its end is no part of its secret, as for the gateway
+fn without_newline(mut text: Vec<u8>) -> Vec<u8> {
+    if text.last() == Some(&b'\n') {
+        text.pop();
+    }
+    text
+}
+
 /// `NAME=VALUE`
-fn param(text: &str) -> Result<(String, String), String> {
+pub fn param(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("a parameter is NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }

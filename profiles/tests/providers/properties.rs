@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use postern_contract::Timestamp;
+use postern_profiles::sign::NotSigned;
 use postern_profiles::{Catalogue, Integrity, Outcome, Profile, RequestParts, SignaturePlace};
 use proptest::prelude::*;
 
@@ -274,4 +275,32 @@ proptest! {
             prop_assert!(authentic(&verify(profile, &case, &body)), "{}", profile.id());
         }
     }
+}
+
+/// Whoever makes a key for a profile can sign with it, so that every trigger can be tried end to end
+#[test]
+fn every_profile_verifies_what_is_signed_with_a_key_that_was_made_for_it() {
+    let mut unsigned = Vec::new();
+    for (profile, mut case) in all() {
+        let made = profile.trial_key().unwrap();
+        let private = String::from_utf8(made.private.expose().to_vec()).unwrap();
+        let body = case.body();
+        case.expect.secret = Some(private.clone());
+        let body = match case.try_sign(profile, &body, case.now()) {
+            Ok(body) => body,
+            // No library that can be trusted with a private key signs so
+            Err(NotSigned::Sha1) => {
+                unsigned.push(profile.id());
+                continue;
+            }
+            Err(why) => panic!("{}: {why}", profile.id()),
+        };
+        if let Some(public) = made.public {
+            case.expect.secret = None;
+            case.expect.public_key = Some(public.trim().to_owned());
+        }
+        let outcome = verify(profile, &case, &body);
+        assert!(authentic(&outcome), "{}: {}", profile.id(), said(&outcome));
+    }
+    assert_eq!(unsigned, ["paddle_classic", "postal"]);
 }

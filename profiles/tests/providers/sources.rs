@@ -20,7 +20,7 @@ fn secret(name: &str, text: &str, end: Option<i64>) -> Key {
     }
 }
 
-fn say(verifier: &Verifier, case: &Case, body: &Bytes) -> Outcome {
+fn say(verifier: &Verifier<'_>, case: &Case, body: &Bytes) -> Outcome {
     let parts = RequestParts {
         method: "POST",
         url: &case.request.url,

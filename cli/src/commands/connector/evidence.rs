@@ -243,7 +243,7 @@ fn bind(
     secret: Secret,
     public: &str,
     options: Options,
-) -> Result<Verifier, BindError> {
+) -> Result<Verifier<'static>, BindError> {
     let bind = |material| {
         let key = Key {
             name: name.to_owned(),
