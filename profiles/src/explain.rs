@@ -16,7 +16,7 @@ use crate::catalogue::Catalogue;
 use crate::evidence::Malformed;
 use crate::facts::Facts;
 use crate::key::{Key, KeyMaterial};
-use crate::profile::Profile;
+use crate::profile::{GENERIC_PARAMS, Profile};
 use crate::refusal::Refusal;
 use crate::request::RequestParts;
 use crate::signature;
@@ -132,6 +132,12 @@ impl Profile {
     /// Explains what becomes of a request. Mistakes are looked for one at a time, at any age of the signed
     /// timestamp, which is told beside.
     pub fn explain(&self, trial: &Trial, catalogue: &Catalogue) -> Explanation {
+        if let Ok(Some(special)) = self.specialised(&trial.options.params) {
+            let mut trial = trial.clone();
+            let generic = |name: &str| GENERIC_PARAMS.iter().any(|(known, _)| *known == name);
+            trial.options.params.retain(|name, _| !generic(name));
+            return special.explain(&trial, catalogue);
+        }
         let said = hold(self, trial);
         let mut explanation = Explanation {
             contents: self.signed_contents(trial),

@@ -61,6 +61,9 @@ pub enum BindError {
     /// A parameter that the profile does not know
     #[error("the profile has no parameter `{0}`")]
     UnknownParam(String),
+    /// Parameters of the generic profile that make none
+    #[error("the generic profile's parameters: {0}")]
+    Generic(String),
     /// Keys that are fetched are asked for with a credential
     #[error("the profile's keys are fetched with a credential, and the source has none")]
     NoCredential,
@@ -86,6 +89,7 @@ impl Fault for BindError {
             Self::OtherKind(..) => "bind-other-kind",
             Self::NoParam(_) => "bind-no-param",
             Self::UnknownParam(_) => "bind-unknown-param",
+            Self::Generic(_) => "bind-generic",
             Self::NoCredential => "bind-no-credential",
             Self::UnusedCredential => "bind-unused-credential",
             Self::Tolerance => "bind-tolerance",

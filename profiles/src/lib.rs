@@ -34,7 +34,7 @@ pub use facts::Params;
 pub use handshake::Then;
 pub use key::{BindError, Key, KeyMaterial};
 pub use network::{FetchedKey, FetchedKeys, KeyFault, KeyRequest};
-pub use profile::{Ack, Confidence, Integrity, Profile, Reply, SignaturePlace};
+pub use profile::{Ack, Confidence, GENERIC_PARAMS, Integrity, Profile, Reply, SignaturePlace};
 pub use refusal::{Refusal, Step};
 pub use request::{HeaderSource, RequestParts};
 pub use sign::TrialKey;

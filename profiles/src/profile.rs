@@ -2,6 +2,7 @@
 
 mod auth;
 mod check;
+mod generic;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,6 +15,7 @@ pub(crate) use self::auth::{
     Auth, Canonical, KeyDecoding, Parser, Part, Place, SchemeKind, SignedHeaders, TimestampRule,
     TimestampSource, Unit,
 };
+pub use self::generic::GENERIC_PARAMS;
 use crate::source::Source;
 
 /// How much of a delivery its authentication covers
@@ -78,6 +80,9 @@ pub(crate) struct Declared {
     pub(crate) integrity: Integrity,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) aliases: Vec<String>,
+    /// The parameters of [`generic`] say the rest
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) generic: bool,
     /// Alternatives in order: the first whose signature is there decides
     pub(crate) auth: Vec<Auth>,
     /// What must hold of every delivery beside
@@ -516,6 +521,15 @@ impl Profile {
     /// The parameters that a source may have, and whether it must
     pub fn params(&self) -> BTreeMap<String, bool> {
         let mut params = BTreeMap::new();
+        if self.declared.generic {
+            params.extend(
+                GENERIC_PARAMS
+                    .iter()
+                    .map(|(name, _)| ((*name).to_owned(), false)),
+            );
+            // What the content may hold
+            params.insert("base_url".to_owned(), false);
+        }
         let mut add = |name: &str, needed: bool| {
             *params.entry(name.to_owned()).or_insert(false) |= needed;
         };

@@ -66,6 +66,9 @@ impl Profile {
         params: &Params,
         now: Timestamp,
     ) -> Result<Signed, NotSigned> {
+        if let Some(special) = self.specialised(params).map_err(BindError::Generic)? {
+            return special.sign(request, body, secret, params, now);
+        }
         let key = Key {
             name: "secret".to_owned(),
             id: None,

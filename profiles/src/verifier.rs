@@ -58,6 +58,8 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Verifier<'p> {
     profile: &'p Profile,
+    /// The same as the source's parameters make it, where it is the generic one
+    special: Option<Box<Profile>>,
     /// The keys of each alternative of the profile
     keys: Vec<Vec<LiveKey>>,
     /// Whether keys are fetched: only where none is bound
@@ -94,12 +96,16 @@ impl<R: Into<Refusal>> From<R> for Halt {
 impl Profile {
     /// Binds keys and parameters: decodes each key strictly, and refuses what could never verify anything
     pub fn bind(&self, keys: Vec<Key>, options: Options) -> Result<Verifier<'_>, BindError> {
-        let has_setup = (self.declared.handshake.iter()).any(|h| h.verify == HandshakeAuth::Setup);
-        let fetches = keys.is_empty() && self.fetches_keys();
+        let special = self
+            .specialised(&options.params)
+            .map_err(BindError::Generic)?;
+        let rules = special.as_ref().unwrap_or(self);
+        let has_setup = (rules.declared.handshake.iter()).any(|h| h.verify == HandshakeAuth::Setup);
+        let fetches = keys.is_empty() && rules.fetches_keys();
         if keys.is_empty() && !has_setup && !fetches {
             return Err(BindError::NoKey);
         }
-        match (&options.credential, fetches && self.needs_credential()) {
+        match (&options.credential, fetches && rules.needs_credential()) {
             (None, true) => return Err(BindError::NoCredential),
             (Some(_), false) => return Err(BindError::UnusedCredential),
             _ => {}
@@ -108,7 +114,7 @@ impl Profile {
         if [past, future].iter().flatten().any(Duration::is_zero) {
             return Err(BindError::Tolerance);
         }
-        if self.tolerance().is_none() && (past.is_some() || future.is_some()) {
+        if rules.tolerance().is_none() && (past.is_some() || future.is_some()) {
             return Err(BindError::NoTimestamp);
         }
         let known = self.params();
@@ -123,12 +129,8 @@ impl Profile {
         if let Some((name, _)) = known.iter().find(|(name, needed)| **needed && !given(name)) {
             return Err(BindError::NoParam(name.clone()));
         }
-        let rules = self
-            .declared
-            .auth
-            .iter()
-            .filter_map(|auth| auth.fetch.as_ref());
-        let mut asked = rules.flat_map(|rule| rule.needed_params());
+        let fetching = (rules.declared.auth.iter()).filter_map(|auth| auth.fetch.as_ref());
+        let mut asked = fetching.flat_map(|rule| rule.needed_params());
         if fetches && let Some(name) = asked.find(|name| !given(&(*name).to_owned())) {
             return Err(BindError::NoParam(name.to_owned()));
         }
@@ -137,12 +139,12 @@ impl Profile {
             Some(Source::Param(name)) => options.params.get(name)?.first().cloned(),
             _ => None,
         };
-        let mut bound: Vec<Vec<LiveKey>> = self.declared.auth.iter().map(|_| Vec::new()).collect();
+        let mut bound: Vec<Vec<LiveKey>> = rules.declared.auth.iter().map(|_| Vec::new()).collect();
         for key in &keys {
             // Alternatives may take keys of different kinds: a key is one of those that it fits
             let mut fault = None;
             let mut fits = false;
-            for (auth, live) in self.declared.auth.iter().zip(&mut bound) {
+            for (auth, live) in rules.declared.auth.iter().zip(&mut bound) {
                 match key::prepare(key, auth) {
                     Ok(ready) => {
                         fits = true;
@@ -162,6 +164,7 @@ impl Profile {
         }
         let verifier = Verifier {
             profile: self,
+            special: special.clone().map(Box::new),
             keys: bound,
             fetches,
             options,
@@ -170,7 +173,7 @@ impl Profile {
             let mut alternatives = verifier.alternatives(*group);
             alternatives.any(|(auth, keys)| !keys.is_empty() || fetches && auth.is_fetched())
         };
-        if (fetches || !keys.is_empty()) && !self.groups().iter().all(usable) {
+        if (fetches || !keys.is_empty()) && !rules.groups().iter().all(usable) {
             return Err(BindError::NoKey);
         }
         Ok(verifier)
@@ -328,6 +331,11 @@ impl<'p> Verifier<'p> {
         self.profile
     }
 
+    /// What it holds deliveries to
+    fn rules(&self) -> &Profile {
+        self.special.as_deref().unwrap_or(self.profile)
+    }
+
     /// Whether the source has this parameter
     pub fn has_param(&self, name: &str) -> bool {
         self.options.params.contains_key(name)
@@ -335,7 +343,7 @@ impl<'p> Verifier<'p> {
 
     /// Past and future tolerance of signed timestamps together
     pub fn tolerated(&self) -> Duration {
-        let (past, future) = self.profile.tolerance().unwrap_or_default();
+        let (past, future) = self.rules().tolerance().unwrap_or_default();
         let own = self.options.tolerance;
         own.past.unwrap_or(past) + own.future.unwrap_or(future)
     }
@@ -365,7 +373,7 @@ impl<'p> Verifier<'p> {
         fetched: &FetchedKeys,
         now: Timestamp,
     ) -> Result<Outcome, Halt> {
-        let facts = Facts::new(self.profile, *request, &self.options.params);
+        let facts = Facts::new(self.rules(), *request, &self.options.params);
         if let Some((reply, then)) = self.unsigned(&facts, now)? {
             return Ok(Outcome::Handshake(reply, then));
         }
@@ -376,7 +384,7 @@ impl<'p> Verifier<'p> {
             return Err(Step::NoLiveKey.into());
         }
         let mut proofs = Vec::new();
-        for group in self.profile.groups() {
+        for group in self.rules().groups() {
             proofs.push(self.hold(group, &facts, fetched, now)?);
         }
         Ok(self.read(facts, proofs, now)?)
@@ -390,7 +398,7 @@ impl<'p> Verifier<'p> {
     ) -> Result<Option<(Reply, Then)>, Refusal> {
         let keyless = self.keys.iter().all(Vec::is_empty) && !self.fetches;
         let handshakes = self
-            .profile
+            .rules()
             .declared
             .handshake
             .iter()
@@ -420,7 +428,7 @@ impl<'p> Verifier<'p> {
     }
 
     fn alternatives(&self, group: Option<&str>) -> impl Iterator<Item = (&Auth, &[LiveKey])> {
-        (self.profile.declared.auth.iter())
+        (self.rules().declared.auth.iter())
             .zip(self.keys.iter().map(Vec::as_slice))
             .filter(move |(auth, _)| auth.group.as_deref() == group)
     }
@@ -629,7 +637,7 @@ impl<'p> Verifier<'p> {
         let body = view.facts.request.body;
         let digest = view.facts.body_sha256();
         let digest = digest.as_bytes().as_slice();
-        let parts: Vec<&[u8]> = match self.profile.integrity() {
+        let parts: Vec<&[u8]> = match self.rules().integrity() {
             Integrity::None => vec![digest],
             Integrity::Full | Integrity::Partial => (content.iter())
                 // The body stands for itself by its digest, which is known already
@@ -700,7 +708,7 @@ impl<'p> Verifier<'p> {
         proofs: Vec<Proof<'_>>,
         now: Timestamp,
     ) -> Result<Outcome, Refusal> {
-        let declared = &self.profile.declared;
+        let declared = &self.rules().declared;
         let key = proofs.first().map(|proof| proof.key);
         let key = key.filter(|key| key.is_live(now)).ok_or(Step::NoLiveKey)?;
         let view = View {
@@ -724,16 +732,16 @@ impl<'p> Verifier<'p> {
             Answer::Incomplete => return Ok(Outcome::Malformed(Malformed::Handshake)),
             Answer::NoHandshake => {}
         }
-        let delivery = match self.profile.delivery(&view) {
+        let delivery = match self.rules().delivery(&view) {
             Found::Unusable => return Ok(Outcome::Malformed(Malformed::Delivery)),
             found => found.name(),
         };
         let body_sha256 = facts.body_sha256();
-        let items = match self.profile.batch(&view, delivery.as_deref()) {
+        let items = match self.rules().batch(&view, delivery.as_deref()) {
             Err(why) => return Ok(Outcome::Malformed(why)),
             Ok(Some(items)) => items,
             Ok(None) => {
-                let Some(event) = self.profile.event(&view) else {
+                let Some(event) = self.rules().event(&view) else {
                     return Ok(Outcome::Malformed(Malformed::NoEvent));
                 };
                 match facts.into_document() {
@@ -759,8 +767,8 @@ impl<'p> Verifier<'p> {
     /// A signed id is the identity. An unsigned one can be changed by whoever copies the delivery, so that
     /// what is covered counts too.
     fn replay_keys(&self, id: Option<&str>, proofs: &[Proof<'_>]) -> Vec<ReplayKey> {
-        let signed = (self.profile.declared.delivery.as_ref())
-            .is_some_and(|source| self.profile.covers(source));
+        let signed = (self.rules().declared.delivery.as_ref())
+            .is_some_and(|source| self.rules().covers(source));
         let mut keys: Vec<ReplayKey> = Vec::new();
         keys.extend(id.map(|id| ReplayKey::new(ReplayKind::Id, &[id.as_bytes()])));
         if !signed || keys.is_empty() {

@@ -11,6 +11,8 @@
 
 #[path = "providers/explain.rs"]
 mod explain;
+#[path = "providers/generic.rs"]
+mod generic;
 #[path = "providers/network.rs"]
 mod network;
 #[path = "providers/properties.rs"]
