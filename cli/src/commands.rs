@@ -7,6 +7,7 @@ mod completions;
 mod connector;
 mod deliveries;
 mod demo;
+mod doctor;
 mod events;
 mod man;
 pub mod predicate;
@@ -26,6 +27,7 @@ use crate::output::{Exit, Output};
 pub enum Command {
     Demo(demo::Args),
     Serve(serve::Args),
+    Doctor(doctor::Args),
     Admit(admit::Args),
     Subscriptions(subscriptions::Args),
     Events(events::Args),
@@ -46,6 +48,7 @@ impl Command {
         match self {
             Self::Demo(args) => demo::run(args, output),
             Self::Serve(args) => serve::run(args, output),
+            Self::Doctor(args) => doctor::run(args, output),
             Self::Admit(args) => admit::run(args, output),
             Self::Subscriptions(args) => subscriptions::run(args, output),
             Self::Events(args) => events::run(args, output),

@@ -11,6 +11,7 @@ pub mod commit;
 pub mod config;
 pub mod decide;
 pub mod dispatch;
+pub mod doctor;
 pub mod files;
 pub mod gateway;
 pub mod handshake;

@@ -112,6 +112,17 @@ impl Rules {
         (hashed.into_iter()).all(|(rule, bytes)| rule.as_ref().is_none_or(|rule| pass(rule, bytes)))
     }
 
+    /// What a token covers of its request, in words
+    pub(crate) fn covered(&self) -> Vec<&'static str> {
+        let hashes = [
+            (&self.body_hash, "the body"),
+            (&self.url_hash, "the URL"),
+            (&self.query_hash, "the method and the URL"),
+        ];
+        let there = hashes.into_iter().filter(|(rule, _)| rule.is_some());
+        there.map(|(_, what)| what).collect()
+    }
+
     /// The parameters that claims must equal
     pub(crate) fn expected_params(&self) -> impl Iterator<Item = &str> {
         self.equals.values().filter_map(|expected| match expected {

@@ -2,6 +2,7 @@
 
 mod auth;
 mod check;
+mod described;
 mod generic;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -503,6 +504,10 @@ impl Profile {
     /// Parameters that a source can do without and should have, and what happens without them
     pub fn advised(&self) -> &BTreeMap<String, String> {
         &self.declared.advised
+    }
+    /// Whether its parameters say how deliveries are signed
+    pub fn is_generic(&self) -> bool {
+        self.declared.generic
     }
     /// Whether a secret can be learned from the provider while a source is in setup
     pub fn has_setup(&self) -> bool {

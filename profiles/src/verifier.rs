@@ -2,7 +2,7 @@
 //! tolerances, and only then reads the body.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -334,6 +334,12 @@ impl<'p> Verifier<'p> {
     /// What it holds deliveries to
     fn rules(&self) -> &Profile {
         self.special.as_deref().unwrap_or(self.profile)
+    }
+
+    /// The names of its keys, and when each ends
+    pub fn keys(&self) -> BTreeMap<&str, Option<Timestamp>> {
+        let keys = self.keys.iter().flatten();
+        keys.map(|key| (key.name.as_str(), key.not_after)).collect()
     }
 
     /// Whether the source has this parameter

@@ -8,6 +8,7 @@
 )]
 
 mod admission;
+mod doctor;
 mod hangup;
 mod hops;
 mod hostile;

@@ -246,9 +246,8 @@ impl World {
         self.send(signed(id, body)).await
     }
 
-    /// Ends the gateway, so that the log is whole, and gives its newest line
-    pub fn last_line(self) -> LogLine {
-        let path = self.config.log.path.clone();
+    /// Ends the gateway, so that the log is whole; its files stay as long as what is given back
+    pub fn end(self) -> tempfile::TempDir {
         let Self {
             gateway,
             router,
@@ -257,6 +256,13 @@ impl World {
         } = self;
         drop(router);
         drop(gateway);
+        _dir
+    }
+
+    /// Ends the gateway, and gives the newest line of its log
+    pub fn last_line(self) -> LogLine {
+        let path = self.config.log.path.clone();
+        let _dir = self.end();
         journal::read(&path, 1, |_| true).unwrap().remove(0)
     }
 
