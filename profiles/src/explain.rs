@@ -182,7 +182,7 @@ impl Profile {
                 KeyMaterial::Secret(secret) => Some(secret.expose()),
                 KeyMaterial::Public(_) => None,
             }));
-            let Ok(read) = signature::read(auth, &texts, &view) else {
+            let Ok(Some(read)) = signature::read(auth, &texts, &view) else {
                 continue;
             };
             for set in &read.sets {

@@ -117,11 +117,40 @@ pub(crate) fn public_key(text: &str) -> Option<PublicKey> {
     }
 }
 
+/// An RSA key of 1,024 bits or more, in PEM or as DER in Base64
+pub(crate) fn short_key(text: &str) -> Option<PublicKey> {
+    let text = text.trim();
+    let der = match text.starts_with("-----BEGIN") {
+        true => SubjectPublicKeyInfoDer::from_pem_slice(text.as_bytes())
+            .ok()?
+            .to_vec(),
+        false => Encoding::Base64.decode(text.as_bytes())?,
+    };
+    PublicKey::short_rsa(&der)
+}
+
 /// The public keys of tokens: a set, or one key in any spelling
 pub(crate) fn token_keys(text: &str) -> Option<JwkSet> {
     if text.trim_start().starts_with('{') {
         JwkSet::parse(text.as_bytes())
     } else {
         public_key(text).map(JwkSet::of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // openssl genrsa 1024, its public half
+    const SHORT: &str = "MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDQKI2DR9gPSFEr4h2sFW9ANy0SQkIpbIpb2bqh5KGzVYmFsm/q9GQCXyGZj2+EXGD5WJ2qw+EdmhTwNb9ftV/ZM+Kek650DQtyvEQl3WcILb3HrshUqDDqFk694aJQC7G53VsShPNOVskwPSJU8ipC5AydAhtnw9NkR3b1Z+xyhQIDAQAB";
+
+    #[test]
+    fn a_key_that_could_never_verify_is_no_key() {
+        assert!(public_key(SHORT).is_none());
+        assert!(short_key(SHORT).is_some());
+        let n = "0CiNg0fYD0hRK-IdrBVvQDctEkJCKWyKW9m6oeShs1WJhbJv6vRkAl8hmY9vhFxg-Vidqs";
+        let jwk = format!(r#"{{"kty":"RSA","n":"{n}","e":"AQAB"}}"#);
+        assert!(public_key(&jwk).is_none());
     }
 }

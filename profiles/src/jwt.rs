@@ -18,8 +18,8 @@ use crate::scheme::{Hash, Keyed, Signature, signing};
 
 /// The most bytes of a token
 pub(crate) const MAX_BYTES: usize = 16 << 10;
-/// How far ahead of the clock a token may say that it was issued
-const MAX_AHEAD: i64 = 300;
+/// How far ahead of the clock a token may begin, where its profile says nothing
+const AHEAD_SECONDS: u32 = 60;
 
 /// An algorithm of a signature; there is no `none`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +81,15 @@ pub(crate) struct Rules {
     /// How old `iat` may be
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_age_seconds: Option<u32>,
+    /// A source may do without the parameters of issuer and audience: the secret alone tells the sender
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) params_optional: bool,
+    /// How far ahead `iat` and `nbf` may be; 60 s
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ahead_seconds: Option<u32>,
+    /// How long ago `exp` may have been; not at all
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) late_seconds: Option<u32>,
     /// Claims that must be there
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) required: Vec<String>,
@@ -355,14 +364,16 @@ impl<'t> Token<'t> {
                 .map(Some)
                 .ok_or(Step::TokenClaim),
         };
-        if time("exp")?.is_some_and(|end| now >= end) {
+        let latest = now.saturating_add(rules.ahead_seconds.unwrap_or(AHEAD_SECONDS).into());
+        let late = i64::from(rules.late_seconds.unwrap_or(0));
+        if time("exp")?.is_some_and(|end| now >= end.saturating_add(late)) {
             return Err(Step::TimestampOld);
         }
-        if time("nbf")?.is_some_and(|start| start > now.saturating_add(MAX_AHEAD)) {
+        if time("nbf")?.is_some_and(|start| start > latest) {
             return Err(Step::TimestampAhead);
         }
         match (time("iat")?, rules.max_age_seconds) {
-            (Some(at), _) if at > now.saturating_add(MAX_AHEAD) => Err(Step::TimestampAhead),
+            (Some(at), _) if at > latest => Err(Step::TimestampAhead),
             (Some(at), Some(age)) if now.saturating_sub(at) > i64::from(age) => {
                 Err(Step::TimestampOld)
             }

@@ -133,6 +133,7 @@ pub(crate) fn prepare(key: &Key, auth: &Auth) -> Result<Ready, BindError> {
             SchemeKind::Jwt => (jwk::token_keys(text).map(Ready::JwtPublic))
                 .ok_or_else(|| fault("a JSON Web Key, a set of them, PEM, or DER in Base64")),
             _ => (jwk::public_key(text))
+                .or_else(|| jwk::short_key(text).filter(|_| auth.short_keys))
                 .and_then(|key| Ready::public(scheme, key))
                 .ok_or_else(|| {
                     fault(

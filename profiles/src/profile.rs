@@ -561,8 +561,8 @@ impl Profile {
                 rules
                     .issuer_param
                     .iter()
-                    .for_each(|name| add(name, rules.issuer.is_empty()));
-                rules.audience_param.iter().for_each(|name| add(name, true));
+                    .for_each(|name| add(name, rules.issuer.is_empty() && !rules.params_optional));
+                (rules.audience_param.iter()).for_each(|name| add(name, !rules.params_optional));
                 rules.expected_params().for_each(|name| add(name, true));
                 if rules.url_hash.is_some() || rules.query_hash.is_some() {
                     add("base_url", false);

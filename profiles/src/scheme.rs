@@ -80,8 +80,8 @@ fn lengths(scheme: SchemeKind) -> (usize, usize) {
         SchemeKind::HmacSha512 | SchemeKind::Ed25519 => (64, 64),
         // Two numbers of up to 33 bytes, each with two bytes before it, in a sequence
         SchemeKind::EcdsaP256Sha256 => (8, 72),
-        // Moduli of 2,048 to 8,192 bits
-        SchemeKind::RsaSha1 | SchemeKind::RsaSha256 => (256, 1024),
+        // Moduli of 1,024 to 8,192 bits: a key is as long as its signatures
+        SchemeKind::RsaSha1 | SchemeKind::RsaSha256 => (128, 1024),
         SchemeKind::Jwt => (1, crate::jwt::MAX_BYTES),
         SchemeKind::Token | SchemeKind::Basic => (1, 64 << 10),
     }

@@ -97,12 +97,13 @@ pub(crate) fn json<'a>(view: &View<'a>, pointer: &Pointer) -> Option<Value<'a>> 
     }
 }
 
-/// The candidates in those texts, and the signed id and timestamps beside them
+/// The candidates in those texts, and the signed id and timestamps beside them; nothing where no item is one
+/// of this alternative
 pub(crate) fn read<'a>(
     auth: &'a Auth,
     texts: &[Cow<'a, [u8]>],
     view: &View<'a>,
-) -> Result<Read<'a>, Refusal> {
+) -> Result<Option<Read<'a>>, Refusal> {
     let mut sets = Vec::new();
     let mut found = 0;
     let mut blank = true;
@@ -121,6 +122,11 @@ pub(crate) fn read<'a>(
                 listed: raw.listed,
             });
         }
+    }
+    // An empty text is no signature of another kind
+    let empty = texts.iter().all(|text| text.trim_ascii().is_empty());
+    if found == 0 && !empty {
+        return Ok(None);
     }
     if blank || found > scheme::max_candidates(auth.scheme) || sets.len() > MAX_SETS {
         return Err(Step::SignatureMalformed.into());
@@ -143,7 +149,7 @@ pub(crate) fn read<'a>(
         Some(name) => Some(one(headers, name).ok_or(Step::IdMissing)?),
         None => None,
     };
-    Ok(Read { sets, id })
+    Ok(Some(Read { sets, id }))
 }
 
 /// The timestamp where it stands beside the signature; one in a body that is signed whole is read later

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::catalogue::Catalogue;
 use crate::facts::Params;
 use crate::key::{Key, KeyMaterial};
-use crate::profile::{Profile, Reply};
+use crate::profile::{Profile, Reply, VERIFY_TOKEN};
 use crate::request::RequestParts;
 use crate::verifier::{Options, Outcome};
 
@@ -124,12 +124,12 @@ fn judge(line: &Line, catalogue: &'static Catalogue) -> Result<(), String> {
             }
             Ok(verifier.verify(&parts, now))
         })?;
+    let ack = profile.ack();
     let (said, reply) = match &outcome {
-        Outcome::Verified(_) => (Expect::Accept, None),
-        Outcome::Malformed(_) => (Expect::Accept, None),
+        Outcome::Verified(_) | Outcome::Malformed(_) => (Expect::Accept, ack.accepted.as_ref()),
         Outcome::Handshake(reply, _) => (Expect::Accept, Some(reply)),
         // A line brings every key that it may be verified by
-        Outcome::Refused(_) | Outcome::Wanted(_) => (Expect::Reject, None),
+        Outcome::Refused(_) | Outcome::Wanted(_) => (Expect::Reject, ack.refused.as_ref()),
     };
     if said != line.expect {
         return Err(match outcome {
@@ -140,17 +140,23 @@ fn judge(line: &Line, catalogue: &'static Catalogue) -> Result<(), String> {
     }
     match (&line.expect_response, reply) {
         (Some(wanted), Some(reply)) => answered(wanted, reply),
-        // A refusal's status is the gateway's own, one for every cause
+        // The gateway's own answers: one refusal for every cause, and acceptances with or without events
         (Some(wanted), None) if said == Expect::Reject && wanted.status == 401 => Ok(()),
+        (Some(wanted), None)
+            if said == Expect::Accept && [200, 202, 204].contains(&wanted.status) =>
+        {
+            Ok(())
+        }
         (Some(_), None) => Err("no reply".to_owned()),
         (None, _) => Ok(()),
     }
 }
 
-/// The parameters of the line that the profile knows: a line has one set for several verifiers
+/// The parameters of the line that the profile knows: a line has one set for several verifiers. What a
+/// handshake does not need is filled in.
 fn options(line: &Line, profile: &Profile) -> Options {
     let known = profile.params();
-    let params: Params = (line.params.iter())
+    let mut params: Params = (line.params.iter())
         .filter(|(name, _)| known.contains_key(*name))
         .map(|(name, value)| {
             let texts = match value {
@@ -160,10 +166,30 @@ fn options(line: &Line, profile: &Profile) -> Options {
             (name.clone(), texts)
         })
         .collect();
+    if line.kind == "handshake" {
+        for (name, _) in known.iter().filter(|(_, needed)| **needed) {
+            (params.entry(name.clone())).or_insert_with(|| vec!["unused".to_owned()]);
+        }
+        // No line has a parameter for it
+        if known.contains_key(VERIFY_TOKEN)
+            && let Some(token) = line.secret.clone().or_else(|| asked_token(line))
+        {
+            (params.entry(VERIFY_TOKEN.to_owned())).or_insert_with(|| vec![token]);
+        }
+    }
     Options {
         params,
         ..Options::default()
     }
+}
+
+/// The token of the request itself, where the line says of no token that it is the operator's
+fn asked_token(line: &Line) -> Option<String> {
+    let url = url::Url::parse(&line.request.url).ok()?;
+    let (_, token) = url
+        .query_pairs()
+        .find(|(name, _)| name.ends_with(VERIFY_TOKEN))?;
+    Some(token.into_owned())
 }
 
 fn keys(line: &Line, profile: &'static Profile) -> Result<Vec<Key>, String> {
@@ -186,8 +212,11 @@ fn keys(line: &Line, profile: &'static Profile) -> Result<Vec<Key>, String> {
     // What nobody signs is answered whatever the key is
     let needs_one = || profile.bind(Vec::new(), options(line, profile)).is_err();
     if line.kind == "handshake" && keys.is_empty() && line.public_key.is_none() && needs_one() {
-        let unused = Secret::new(b"00112233445566778899aabbccddeeff".to_vec());
-        keys.push(KeyMaterial::Secret(unused));
+        let unused = profile.trial_key().ok_or("no randomness")?;
+        keys.push(match unused.public {
+            Some(public) => KeyMaterial::Public(public),
+            None => KeyMaterial::Secret(unused.private),
+        });
     }
     if let Some(public) = &line.public_key {
         const FORMATS: &[&str] = &[

@@ -84,6 +84,8 @@ pub enum Outcome {
 /// Why verification ends without a proof
 enum Halt {
     Refused(Refusal),
+    /// What stands where the signature does is none of this alternative
+    Other,
     Wanted(Box<KeyRequest>),
 }
 
@@ -369,6 +371,7 @@ impl<'p> Verifier<'p> {
         match self.authenticate(request, fetched, now) {
             Ok(outcome) => outcome,
             Err(Halt::Refused(refusal)) => Outcome::Refused(refusal),
+            Err(Halt::Other) => Outcome::Refused(Step::SignatureMalformed.into()),
             Err(Halt::Wanted(request)) => Outcome::Wanted(request),
         }
     }
@@ -456,6 +459,9 @@ impl<'p> Verifier<'p> {
             match self.attempt(auth, keys, facts, fetched, now) {
                 Ok(Some(proof)) => return Ok(proof),
                 Ok(None) => {}
+                Err(Halt::Other) => {
+                    refusal = refusal.or(Some(Step::SignatureMalformed.into()));
+                }
                 Err(Halt::Refused(e)) if auth.or_next => refusal = refusal.or(Some(e)),
                 Err(halt) => return Err(halt),
             }
@@ -512,7 +518,7 @@ impl<'p> Verifier<'p> {
             Some(rule) => Some(rule.address(view).ok_or(Step::CertificateUrl)?),
             None => None,
         };
-        let read = signature::read(auth, &texts, view)?;
+        let read = signature::read(auth, &texts, view)?.ok_or(Halt::Other)?;
         let bound = keys;
         let keys = |id: Option<&str>| match self.fetches && auth.is_fetched() {
             true => {

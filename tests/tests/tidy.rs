@@ -205,7 +205,7 @@ fn no_provider_stands_in_rust() {
     // Words that mean something else first
     for word in [
         "ms", "standard", "google", "line", "linear", "segment", "notion", "svix", "box", "x",
-        "meta", "basic",
+        "meta", "basic", "body",
     ] {
         names.remove(word);
     }

@@ -65,6 +65,9 @@ pub(crate) struct Auth {
     /// The alternative is passed over where one of these does not hold
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) when: Vec<Guard>,
+    /// RSA keys of 1,024 bits count, as the provider's own software makes them
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) short_keys: bool,
     /// The next alternative may make good what is wrong in this one
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) or_next: bool,

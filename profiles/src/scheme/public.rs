@@ -2,8 +2,10 @@
 //! signature that it may hold, so that no delivery chooses what its key is used for.
 
 use aws_lc_rs::digest;
+use aws_lc_rs::rsa::PublicEncryptingKey;
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_FIXED, ParsedPublicKey,
+    RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
     RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_2048_8192_SHA256,
     RsaPublicKeyComponents,
 };
@@ -36,11 +38,22 @@ impl PublicKey {
     /// From a SubjectPublicKeyInfo in DER
     pub(crate) fn from_spki(der: &[u8]) -> Option<Self> {
         Self::p256(der).or_else(|| {
+            // Parsing alone takes any length, and then nothing would ever verify
+            PublicEncryptingKey::from_der(der).ok()?;
             Some(Self::Rsa {
                 sha1: ParsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY, der)
                     .ok()?,
                 sha256: ParsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, der).ok()?,
             })
+        })
+    }
+
+    /// An RSA key from a SubjectPublicKeyInfo in DER, of 1,024 bits or more
+    pub(crate) fn short_rsa(der: &[u8]) -> Option<Self> {
+        Some(Self::Rsa {
+            sha1: ParsedPublicKey::new(&RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY, der).ok()?,
+            sha256: ParsedPublicKey::new(&RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, der)
+                .ok()?,
         })
     }
 
@@ -54,6 +67,10 @@ impl PublicKey {
 
     /// From modulus and exponent
     pub(crate) fn rsa(n: &[u8], e: &[u8]) -> Option<Self> {
+        // 2,048 bits, and no zero before them (RFC 7518, section 6.3.1.1)
+        if n.len() < 256 || n.first().is_none_or(|byte| *byte < 0x80) && n.len() == 256 {
+            return None;
+        }
         let key = RsaPublicKeyComponents { n, e };
         Some(Self::Rsa {
             sha1: key
