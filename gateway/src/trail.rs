@@ -1,7 +1,9 @@
 //! The trail of one delivery: what each step found, gathered for the event log as the delivery passes.
 
+use std::collections::HashMap;
+
 use postern_contract::fault::Fault as _;
-use postern_contract::{Sha256Hex, Timestamp};
+use postern_contract::{Digest, Sha256Hex, Timestamp};
 use postern_profiles::{Item, Step, VerifiedEvidence};
 
 use crate::decide::Decisions;
@@ -31,6 +33,8 @@ fn names(evidence: &VerifiedEvidence) -> Option<String> {
 pub struct Trail {
     line: LogLine,
     body: Option<bytes::Bytes>,
+    /// Where among the line's candidates each trigger stands
+    places: HashMap<Digest, Vec<usize>>,
 }
 
 impl Trail {
@@ -54,6 +58,7 @@ impl Trail {
                 candidates: Vec::new(),
             },
             body: None,
+            places: HashMap::new(),
         }
     }
 
@@ -129,15 +134,24 @@ impl Trail {
 
     /// Notes what a trigger said, once for all items of a batch of which it says the same
     fn say(&mut self, said: LogCandidate) {
-        let same = |known: &&mut LogCandidate| {
-            known.trigger_digest == said.trigger_digest
-                && (known.matched, &known.variant) == (said.matched, &said.variant)
+        let same = |known: &LogCandidate| {
+            (known.matched, &known.variant) == (said.matched, &said.variant)
                 && (&known.reason, &known.at) == (&said.reason, &said.at)
                 && known.subscriptions == said.subscriptions
         };
-        match self.line.candidates.iter_mut().find(same) {
+        let candidates = &mut self.line.candidates;
+        let places = self.places.entry(said.trigger_digest).or_default();
+        let known = |at: &&usize| candidates.get(**at).is_some_and(same);
+        match places
+            .iter()
+            .find(known)
+            .and_then(|at| candidates.get_mut(*at))
+        {
             Some(known) => known.others += said.others + 1,
-            None => self.line.candidates.push(said),
+            None => {
+                places.push(candidates.len());
+                candidates.push(said);
+            }
         }
     }
 

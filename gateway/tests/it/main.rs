@@ -8,6 +8,7 @@
 )]
 
 mod admission;
+mod batch;
 mod doctor;
 mod hangup;
 mod hops;
