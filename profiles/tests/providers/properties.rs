@@ -41,6 +41,41 @@ fn one_flipped_bit_of_a_covered_body_is_refused() {
     }
 }
 
+/// Of a body that is covered in part: every text that the profile says is covered
+#[test]
+fn a_changed_text_that_is_covered_is_refused() {
+    let mut tried = 0;
+    for (profile, case) in all().filter(|(p, _)| p.integrity() == Integrity::Partial) {
+        let Ok(body) = serde_json::from_slice::<serde_json::Value>(&case.body()) else {
+            continue;
+        };
+        // Where every item is signed, the places begin at the item
+        let each = profile.signature_places().find_map(|place| match place {
+            SignaturePlace::Body { each, .. } => each.map(|each| format!("{each}/0")),
+            _ => None,
+        });
+        let covered = profile.covered().into_iter().filter_map(|words| {
+            let at = words.split('`').nth(1)?;
+            at.starts_with('/').then(|| at.to_owned())
+        });
+        for at in covered {
+            let place = format!("{}{at}", each.clone().unwrap_or_default());
+            let mut bent = body.clone();
+            let Some(value) = bent.pointer_mut(&place) else {
+                continue;
+            };
+            *value = match value.as_str() {
+                Some(text) => format!("{text}x").into(),
+                None => "x".into(),
+            };
+            tried += 1;
+            let outcome = verify(profile, &case, &bent.to_string().into());
+            assert!(!authentic(&outcome), "{}: {place}", profile.id());
+        }
+    }
+    assert!(tried > 10, "only {tried}");
+}
+
 #[test]
 fn a_signature_cut_anywhere_is_refused() {
     for (profile, mut case) in all() {
