@@ -149,10 +149,8 @@ fn post(at: SocketAddr, n: u64) -> Option<(u16, Vec<String>)> {
     stream.read_to_string(&mut answer).ok()?;
     let status = answer.get(9..12)?.parse().ok()?;
     let json: Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1)?).ok()?;
-    let events = json["events"]
-        .as_array()?
-        .iter()
-        .map(|e| e.as_str().unwrap().to_owned());
+    let events = json["events"].as_array().into_iter().flatten();
+    let events = events.map(|e| e.as_str().unwrap().to_owned());
     Some((status, events.collect()))
 }
 
@@ -305,4 +303,24 @@ fn a_reload_that_finds_a_pipe_stops_nothing() {
         std::thread::yield_now();
     };
     assert!(ended.success());
+}
+
+#[test]
+fn a_secret_file_that_changes_is_read_again_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = set_up(dir.path());
+    let config = dir.path().join("postern.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let text = text.replace(r#"{ env = "HOOK_SECRET" }"#, r#"{ file = "secret" }"#);
+    std::fs::write(&config, text).unwrap();
+    let secret = dir.path().join("secret");
+    std::fs::write(&secret, "another secret\n").unwrap();
+    let _served = serve(dir.path(), at);
+    assert_eq!(post(at, 1).unwrap().0, 401);
+    std::fs::write(&secret, SECRET).unwrap();
+    let patience = Instant::now() + PATIENCE;
+    while post(at, 1).unwrap().0 != 202 {
+        assert!(Instant::now() < patience, "the secret is not read again");
+        std::thread::yield_now();
+    }
 }
