@@ -13,6 +13,7 @@ use crate::encoding::Encoding;
 use crate::facts::{Facts, Params, View};
 use crate::jwt;
 use crate::key::{self, BindError, Key};
+use crate::native::array;
 use crate::profile::{Auth, Parser, Place, Profile, SchemeKind, TimestampSource, Unit};
 use crate::request::{OneHeader, RequestParts};
 use crate::scheme;
@@ -157,12 +158,9 @@ impl Profile {
         let whole = facts.view();
         let mut views = vec![whole];
         if let Some(each) = &auth.each {
-            let document = facts.document().ok().map(|document| document.resolve(each));
-            let items = match document {
-                Some(postern_contract::Resolution::Resolved(value)) => value.items(),
-                _ => None,
-            };
-            views = (items.into_iter().flatten())
+            let array = (facts.document().ok()).and_then(|document| array(document, each));
+            let items = array.into_iter().filter_map(|array| array.items());
+            views = (items.flatten())
                 .map(|item| View {
                     item: Some(item),
                     ..whole

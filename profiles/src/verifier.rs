@@ -1,58 +1,35 @@
 //! The verifier of one source: authenticates the exact bytes first, holds the signed timestamp to its
 //! tolerances, and only then reads the body.
 
+mod bind;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use bytes::Bytes;
-use postern_contract::{Document, Kind, Resolution, Secret, Sha256Hex, Timestamp};
+use postern_contract::{Document, Sha256Hex, Timestamp};
 use subtle::ConstantTimeEq;
 
+pub use self::bind::{Options, Tolerance};
 use crate::encoding::Encoding;
 use crate::evidence::{Item, Malformed, ReplayKey, ReplayKind, VerifiedEvidence, delivery_name};
-use crate::facts::{Facts, Params, View};
+use crate::facts::{Facts, View};
 use crate::handshake::{Answer, Asked, Then};
 use crate::instant::instant;
 use crate::jwt::{Rules, Token};
-use crate::key::{self, BindError, Key};
+use crate::native::array;
 use crate::network::{FetchedKeys, KeyRequest, Lookup, look_up};
 use crate::profile::{
-    Auth, Delivery, Event, HandshakeAuth, Integrity, Profile, Reply, TimestampRule, TimestampSource,
+    Auth, HandshakeAuth, Integrity, Profile, Reply, TimestampRule, TimestampSource,
 };
 use crate::refusal::{Refusal, Step};
 use crate::request::RequestParts;
 use crate::scheme::{LiveKey, Ready};
-use crate::signature::{self, Read, contents, one};
+use crate::signature::{self, Read, contents};
 use crate::source::{Found, Source};
 
 /// The most bytes of a setup request: it is read though nobody has signed it
 const MAX_SETUP: usize = 4_096;
-
-/// The most items of a batch
-const MAX_ITEMS: usize = 10_000;
-
-/// A source's own tolerances
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Tolerance {
-    /// How old; absent: the profile's bound
-    pub past: Option<Duration>,
-    /// How far ahead; absent: the profile's bound
-    pub future: Option<Duration>,
-}
-
-/// What a source says beside its keys
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Its own tolerances
-    pub tolerance: Tolerance,
-    /// The profile's parameters
-    pub params: Params,
-    /// The operator holds the source in setup: the handshake that brings a secret is answered
-    pub setup: bool,
-    /// What keys are fetched with, where the profile's key server wants it
-    pub credential: Option<Secret>,
-}
 
 /// A profile with keys
 #[derive(Debug)]
@@ -93,228 +70,6 @@ impl<R: Into<Refusal>> From<R> for Halt {
     fn from(why: R) -> Self {
         Self::Refused(why.into())
     }
-}
-
-impl Profile {
-    /// Binds keys and parameters: decodes each key strictly, and refuses what could never verify anything
-    pub fn bind(&self, keys: Vec<Key>, options: Options) -> Result<Verifier<'_>, BindError> {
-        let special = self
-            .specialised(&options.params)
-            .map_err(BindError::Generic)?;
-        let rules = special.as_ref().unwrap_or(self);
-        let has_setup = (rules.declared.handshake.iter()).any(|h| h.verify == HandshakeAuth::Setup);
-        let fetches = keys.is_empty() && rules.fetches_keys();
-        if keys.is_empty() && !has_setup && !fetches {
-            return Err(BindError::NoKey);
-        }
-        match (&options.credential, fetches && rules.needs_credential()) {
-            (None, true) => return Err(BindError::NoCredential),
-            (Some(_), false) => return Err(BindError::UnusedCredential),
-            _ => {}
-        }
-        let Tolerance { past, future } = options.tolerance;
-        if [past, future].iter().flatten().any(Duration::is_zero) {
-            return Err(BindError::Tolerance);
-        }
-        if rules.tolerance().is_none() && (past.is_some() || future.is_some()) {
-            return Err(BindError::NoTimestamp);
-        }
-        let known = self.params();
-        if let Some(name) = options
-            .params
-            .keys()
-            .find(|name| !known.contains_key(*name))
-        {
-            return Err(BindError::UnknownParam(name.clone()));
-        }
-        let given = |name: &String| options.params.get(name).is_some_and(|v| !v.is_empty());
-        if let Some((name, _)) = known.iter().find(|(name, needed)| **needed && !given(name)) {
-            return Err(BindError::NoParam(name.clone()));
-        }
-        let fetching = (rules.declared.auth.iter()).filter_map(|auth| auth.fetch.as_ref());
-        let mut asked = fetching.flat_map(|rule| rule.needed_params());
-        if fetches && let Some(name) = asked.find(|name| !given(&(*name).to_owned())) {
-            return Err(BindError::NoParam(name.to_owned()));
-        }
-        // Where a parameter says which key the deliveries name, a key without an id is that one
-        let named = |auth: &Auth| match &auth.key_id {
-            Some(Source::Param(name)) => options.params.get(name)?.first().cloned(),
-            _ => None,
-        };
-        let mut bound: Vec<Vec<LiveKey>> = rules.declared.auth.iter().map(|_| Vec::new()).collect();
-        for key in &keys {
-            // Alternatives may take keys of different kinds: a key is one of those that it fits
-            let mut fault = None;
-            let mut fits = false;
-            for (auth, live) in rules.declared.auth.iter().zip(&mut bound) {
-                match key::prepare(key, auth) {
-                    Ok(ready) => {
-                        fits = true;
-                        live.push(LiveKey {
-                            name: key.name.clone(),
-                            id: key.id.clone().or_else(|| named(auth)),
-                            not_after: key.not_after,
-                            ready,
-                        });
-                    }
-                    Err(e) => fault = fault.or(Some(e)),
-                }
-            }
-            if let Some(fault) = fault.filter(|_| !fits) {
-                return Err(fault);
-            }
-        }
-        let verifier = Verifier {
-            profile: self,
-            special: special.clone().map(Box::new),
-            keys: bound,
-            fetches,
-            options,
-        };
-        let usable = |group: &Option<&str>| {
-            let mut alternatives = verifier.alternatives(*group);
-            alternatives.any(|(auth, keys)| !keys.is_empty() || fetches && auth.is_fetched())
-        };
-        if (fetches || !keys.is_empty()) && !rules.groups().iter().all(usable) {
-            return Err(BindError::NoKey);
-        }
-        Ok(verifier)
-    }
-
-    /// The groups of alternatives, each of which must hold
-    fn groups(&self) -> BTreeSet<Option<&str>> {
-        (self.declared.auth.iter())
-            .map(|auth| auth.group.as_deref())
-            .collect()
-    }
-}
-
-/// A native event read without authenticating it: for trials and fixtures, never for a gateway
-pub struct Unverified {
-    /// The native event's name, where the profile finds one
-    pub event: Option<String>,
-    /// The delivery's id by the provider; of a batch, what canonical events call the item
-    pub delivery: Option<String>,
-    /// The JSON text of the evidence
-    pub evidence: Bytes,
-}
-
-impl Profile {
-    /// Reads a request as if it were authentic: its one event, or those of the batch
-    pub fn read_unverified(&self, request: &RequestParts<'_>) -> Vec<Unverified> {
-        let params = Params::new();
-        let facts = Facts::new(self, *request, &params);
-        let id = (self.declared.auth.iter())
-            .find_map(|auth| one(request.headers, auth.id_header.as_deref()?));
-        let view = View {
-            signed_id: id,
-            ..facts.view()
-        };
-        let parses = facts.document().is_ok();
-        let delivery = self.delivery(&view).name().filter(|_| parses);
-        if let Ok(Some(items)) = self.batch(&view, delivery.as_deref()) {
-            let read = |item: Item| Unverified {
-                event: Some(item.event),
-                delivery: Some(item.delivery),
-                evidence: item.document.text().clone(),
-            };
-            return items.into_iter().map(read).collect();
-        }
-        vec![Unverified {
-            event: self.event(&view).filter(|_| parses),
-            delivery,
-            evidence: facts.evidence().clone(),
-        }]
-    }
-
-    /// The items of a batch; nothing where the body is one event. A body that repeats a key is never taken
-    /// apart: as a whole it is ambiguous to every trigger.
-    fn batch(
-        &self,
-        view: &View<'_>,
-        delivery: Option<&str>,
-    ) -> Result<Option<Vec<Item>>, Malformed> {
-        let whole = view.facts.document().ok();
-        let whole = whole.filter(|document| document.repeated_key().is_none());
-        let Some((batch, whole)) = self.declared.batch.as_ref().zip(whole) else {
-            return Ok(None);
-        };
-        let array = |at| match whole.resolve(at) {
-            Resolution::Resolved(value) if value.kind() == Kind::Array => Some(value),
-            _ => None,
-        };
-        let Some(array) = batch.at.iter().find_map(array) else {
-            return Ok(None);
-        };
-        if array.len() > MAX_ITEMS {
-            return Err(Malformed::Batch(MAX_ITEMS));
-        }
-        let delivery = delivery_name(delivery, view.facts.body_sha256());
-        let mut items = Vec::new();
-        let mut ids = BTreeSet::new();
-        for (index, item) in array.items().into_iter().flatten().enumerate() {
-            let view = View {
-                item: Some(item),
-                ..*view
-            };
-            // An item that names no event is nothing to any trigger
-            let Some(event) = self.event(&view) else {
-                continue;
-            };
-            let id = batch.id.as_ref().and_then(|id| id.read(&view).name());
-            // Two items of one name would be one event, and the second of them lost
-            let id = id.filter(|id| ids.insert(id.clone()));
-            let id = id.unwrap_or_else(|| format!("[{index}]"));
-            items.push(Item {
-                event,
-                delivery: format!("{delivery}#{id}"),
-                document: item.to_document()?,
-            });
-        }
-        if items.is_empty() && !array.is_empty() {
-            return Err(Malformed::NoEvent);
-        }
-        Ok(Some(items))
-    }
-
-    fn event(&self, view: &View<'_>) -> Option<String> {
-        let join = |sources: &[Source]| {
-            let names: Option<Vec<String>> = sources.iter().map(|s| s.read(view).name()).collect();
-            names.map(|names| names.join("."))
-        };
-        match &self.declared.event {
-            // What is no name is not made good by the next place
-            Event::First(sources) => first(sources, view).name(),
-            Event::Join(sources) => join(sources),
-            Event::Any(lists) => lists.iter().find_map(|sources| join(sources)),
-        }
-    }
-
-    fn delivery(&self, view: &View<'_>) -> Found {
-        match &self.declared.delivery {
-            None => Found::Nothing,
-            Some(Delivery::One(source)) => source.read(view),
-            Some(Delivery::First { first: sources }) => first(sources, view),
-            Some(Delivery::Join { join }) => {
-                let mut names = Vec::new();
-                for source in join {
-                    match source.read(view) {
-                        Found::Name(name) => names.push(name),
-                        other => return other,
-                    }
-                }
-                Found::Name(names.join(":"))
-            }
-        }
-    }
-}
-
-/// The first place where something stands
-fn first(sources: &[Source], view: &View<'_>) -> Found {
-    let mut found = sources.iter().map(|source| source.read(view));
-    found
-        .find(|found| *found != Found::Nothing)
-        .unwrap_or(Found::Nothing)
 }
 
 /// What an alternative has shown: who signed, and what
@@ -482,8 +237,8 @@ impl<'p> Verifier<'p> {
             return self.attempt_in(auth, keys, &facts.view(), fetched, now);
         };
         // Every item is signed on its own: one that is not makes the delivery false
-        let found = facts.document().ok().map(|document| document.resolve(each));
-        let Some(Resolution::Resolved(array)) = found else {
+        let document = facts.document().ok();
+        let Some(array) = document.and_then(|document| array(document, each)) else {
             return Ok(None);
         };
         let mut whole: Option<Proof<'v>> = None;
