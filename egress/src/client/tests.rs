@@ -294,3 +294,54 @@ async fn what_is_told_of_a_failure_holds_no_url() {
     assert_eq!(why.code(), "egress-connection");
     assert!(!why.to_string().contains("hunter2"), "{why}");
 }
+
+/// A server whose certificate holds for its name and time, and is signed by nobody whom this system trusts;
+/// what became of each handshake
+async fn unvouched() -> (SocketAddr, mpsc::UnboundedReceiver<Result<(), String>>) {
+    use rustls_pki_types::pem::PemObject;
+    use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+    use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::rustls::ServerConfig;
+
+    let pem = |text: &str| CertificateDer::from_pem_slice(text.as_bytes()).unwrap();
+    let chain = vec![
+        pem(include_str!("../../../fixtures/certificates/sns.pem")),
+        pem(include_str!("../../../fixtures/certificates/issuer.pem")),
+    ];
+    let key = include_str!("../../../fixtures/certificates/sns.key");
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+    let config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let (tell, told) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let shaken = acceptor.accept(stream).await;
+            let _ = tell.send(shaken.map(drop).map_err(|e| e.to_string()));
+        }
+    });
+    (at, told)
+}
+
+#[tokio::test]
+async fn report_d46_a_certificate_that_nobody_vouches_for_ends_the_connection() {
+    let (at, mut shaken) = unvouched().await;
+    // By its right name, and by another
+    for name in ["sns.amazonaws.com", "other.example"] {
+        let (client, _) = with_names(&["127.0.0.0/8"], vec![vec![at.ip()]]);
+        let outbound = to(&format!("https://{name}:{}/", at.port()));
+        let why = client.post(outbound).await.unwrap_err();
+        assert_eq!(why.code(), "egress-connection");
+        assert!(why.to_string().contains("certificate"), "{why}");
+        // And it was the client that ended it, over the certificate
+        let told = shaken.recv().await.unwrap().unwrap_err();
+        assert!(
+            told.contains("UnknownCA") || told.contains("certificate"),
+            "{told}"
+        );
+    }
+}
